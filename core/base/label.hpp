@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels: stable names of coroutines, objects, suspension points and choices, and the LabelBook that makes them.
+//
+//   main ──spawn("worker")──▶ main/worker ──spawn("worker")──▶ main/worker/worker
+//     └────spawn("worker")──▶ main/worker#2
+//
+// LB1  A label depends on names and on counts per (parent, name) alone: never on an address, a global counter or a line (DESIGN 2),
+//      so that a new coroutine or suspension point disturbs only its own kind.
+// LB2  Everything below passes labels as 64-bit hashes; the text is kept here and asked for by those who write for people.
+// LB3  A book belongs to one run and is reset with it. Look-ups are by hash only; nothing iterates in hash order.
+// Choice points: none.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle {
+
+/// 64-bit hash of a label's text. 0 is "no label".
+struct Label {
+    std::uint64_t value = 0;
+    [[nodiscard]] constexpr explicit operator bool() const { return value != 0; }
+    friend constexpr auto operator<=>(Label, Label) = default;
+};
+
+/// FNV-1a over the bytes, then mixed with `seed`; the same on every machine.
+[[nodiscard]] constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t seed = 0) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL ^ seed;
+    for (const char c : text) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL; }
+    return hash;
+}
+
+/// Mixes two words into one; a fixed bijection per first argument (splitmix64's finaliser).
+[[nodiscard]] constexpr std::uint64_t hash_mix(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t x = a * 0x9e3779b97f4a7c15ULL + b + 0x632be59bd9b4e019ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+class LabelBook {
+public:
+    /// A label without a parent ("main", "loop", a node's name).
+    Label root(std::string_view name);
+
+    /// The next label of `name` below `parent`: "parent/name", then "parent/name#2", …
+    Label child(Label parent, std::string_view name);
+
+    /// A point of `at` ("at:kind", "at:kind#2", …; with an object "at:kind(object)"): suspension points, choices.
+    Label point(Label at, std::string_view kind, Label object = {});
+
+    /// The label that `text` would have, whether or not this run made it.
+    [[nodiscard]] static Label of(std::string_view text) { return Label{nonzero(hash_text(text))}; }
+
+    /// "?" followed by the hash if this run made no such label.
+    [[nodiscard]] std::string text(Label label) const;
+    [[nodiscard]] bool knows(Label label) const { return index_.contains(label.value); }
+
+    /// Forgets the run and keeps the memory.
+    void reset();
+
+private:
+    struct Entry {
+        Label parent;
+        std::string_view kind_or_name;  // stable: interned
+        Label object;
+        std::uint32_t ordinal;
+        char separator;
+    };
+
+    [[nodiscard]] static constexpr std::uint64_t nonzero(std::uint64_t hash) { return hash == 0 ? 1 : hash; }
+    [[nodiscard]] std::string_view interned(std::string_view name);
+    Label make(Label parent, char separator, std::string_view name, Label object);
+
+    std::unordered_map<std::uint64_t, std::uint32_t> index_;   // label → entry
+    std::unordered_map<std::uint64_t, std::uint32_t> counts_;  // (parent, separator, name, object) → how many so far
+    std::vector<Entry> entries_;
+    std::unordered_map<std::uint64_t, std::vector<std::string>> names_;  // interned texts by hash
+};
+
+}  // namespace heddle

@@ -1,0 +1,94 @@
+# heddle_library(), heddle_tests(), heddle_program(), heddle_benchmark(): one way to make each kind of target.
+#
+# Flags hang on targets, never on the directory: a project that adds Heddle as a subdirectory keeps its own.
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS context)
+
+# heddle/<path in the repository> resolves through one folder of links, in the build tree and after installation alike.
+set(HEDDLE_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
+
+function(heddle_link_includes include_dir)
+  # Further arguments: pairs NAME=PATH that override where a folder's link points (the planted build uses them).
+  file(MAKE_DIRECTORY "${include_dir}/heddle")
+  foreach(folder core traces simreactor realreactor properties tools)
+    set(target "${PROJECT_SOURCE_DIR}/${folder}")
+    foreach(override IN LISTS ARGN)
+      if(override MATCHES "^${folder}=(.*)$")
+        set(target "${CMAKE_MATCH_1}")
+      endif()
+    endforeach()
+    file(CREATE_LINK "${target}" "${include_dir}/heddle/${folder}" SYMBOLIC)
+  endforeach()
+  foreach(umbrella core/heddle.hpp realreactor/uv.hpp simreactor/sim.hpp properties/gtest.hpp)
+    get_filename_component(name "${umbrella}" NAME)
+    file(CREATE_LINK "${include_dir}/heddle/${umbrella}" "${include_dir}/heddle/${name}" SYMBOLIC)
+  endforeach()
+endfunction()
+
+heddle_link_includes("${HEDDLE_INCLUDE_DIR}")
+
+add_library(heddle_flags INTERFACE)
+target_compile_features(heddle_flags INTERFACE cxx_std_20)
+target_compile_options(heddle_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns inside std::string's own operator+ (GCC bug 105651)
+  $<$<BOOL:${HEDDLE_WERROR}>:-Werror>
+  $<$<STREQUAL:${HEDDLE_SANITIZE},address>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>
+  $<$<STREQUAL:${HEDDLE_SANITIZE},thread>:-fsanitize=thread;-fno-omit-frame-pointer>
+  $<$<BOOL:${HEDDLE_COVERAGE}>:--coverage>)
+target_link_options(heddle_flags INTERFACE
+  $<$<STREQUAL:${HEDDLE_SANITIZE},address>:-fsanitize=address,undefined>
+  $<$<STREQUAL:${HEDDLE_SANITIZE},thread>:-fsanitize=thread>
+  $<$<BOOL:${HEDDLE_COVERAGE}>:--coverage>)
+
+# heddle_library(NAME SOURCES … [PUBLIC …] [PRIVATE …]): target heddle_NAME, alias heddle::NAME. Its sources are remembered, so that
+# the planted build can compile them once more from its patched copy.
+function(heddle_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  add_library(heddle_${name} STATIC ${arg_SOURCES})
+  add_library(heddle::${name} ALIAS heddle_${name})
+  set_target_properties(heddle_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(heddle_${name} PUBLIC
+    $<BUILD_INTERFACE:${HEDDLE_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(heddle_${name} PUBLIC cxx_std_20)
+  target_link_libraries(heddle_${name} PUBLIC ${arg_PUBLIC} PRIVATE $<BUILD_INTERFACE:heddle_flags> ${arg_PRIVATE})
+  set(absolute "")
+  foreach(source IN LISTS arg_SOURCES)
+    list(APPEND absolute "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+  endforeach()
+  set_property(GLOBAL PROPERTY HEDDLE_SOURCES_${name} "${absolute}")
+  set_property(GLOBAL APPEND PROPERTY HEDDLE_LIBRARIES heddle_${name})
+endfunction()
+
+function(heddle_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE heddle_flags ${arg_LINK})
+endfunction()
+
+# heddle_tests(NAME LABELS … SOURCES … LINK … [ENVIRONMENT …]): one GoogleTest binary, each of its tests a CTest test.
+function(heddle_tests name)
+  if(NOT HEDDLE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;SOURCES;LINK;ENVIRONMENT")
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  heddle_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest GTest::gtest_main)
+  set(timeout 300)
+  if(arg_TIMEOUT)
+    set(timeout ${arg_TIMEOUT})
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+function(heddle_benchmark name)
+  if(NOT HEDDLE_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  find_package(benchmark REQUIRED)
+  heddle_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} benchmark::benchmark)
+endfunction()
