@@ -30,8 +30,14 @@ namespace heddle {
 enum class SourceKind : std::uint8_t { none, timer, poll, proxy, trigger, signal, process, task, operation };
 [[nodiscard]] std::string_view to_string(SourceKind kind);
 
-/// What core attaches to a source, to find its event again. The reactor only hands it back.
+struct Delivery;
+
+/// What is attached to a source. The reactor only hands it back with each delivery; the sink calls it.
 class SourceOwner {
+public:
+    /// Runs in scheduler phase, inside ReactorSink::deliver. What it throws is recorded as unhandled (RCT-9).
+    virtual void on_delivery(const Delivery& delivery) = 0;
+
 protected:
     ~SourceOwner() = default;
 };
