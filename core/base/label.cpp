@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/core/base/label.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "heddle/core/base/assert.hpp"
@@ -25,6 +26,24 @@ std::string_view LabelBook::interned(std::string_view name) {
     same_hash.reserve(4);
     HEDDLE_ASSERT(same_hash.size() < same_hash.capacity(), "LB2: at most four names share a hash");
     return same_hash.emplace_back(name);
+}
+
+Label LabelBook::of(std::string_view text) {
+    // A label without objects hashes as its text; an object in parentheses is mixed in as the label that it is (`make`).
+    std::uint64_t hash = hash_text({});
+    while (!text.empty()) {
+        const std::size_t open = text.find('(');
+        hash = hash_more(hash, text.substr(0, open));
+        if (open == std::string_view::npos) { break; }
+        std::size_t close = open + 1;
+        for (int depth = 1; close < text.size(); ++close) {
+            depth += text[close] == '(' ? 1 : text[close] == ')' ? -1 : 0;
+            if (depth == 0) { break; }
+        }
+        hash = hash_mix(hash, of(text.substr(open + 1, close - open - 1)).value);
+        text.remove_prefix(std::min(close + 1, text.size()));
+    }
+    return Label{nonzero(hash)};
 }
 
 Label LabelBook::root(std::string_view name) { return make({}, '\0', name, {}); }

@@ -53,8 +53,8 @@ public:
     /// A point of `at` ("at:kind", "at:kind#2", …; with an object "at:kind(object)"): suspension points, choices.
     Label point(Label at, std::string_view kind, Label object = {});
 
-    /// The label that `text` would have, whether or not this run made it.
-    [[nodiscard]] static Label of(std::string_view text) { return Label{nonzero(hash_text(text))}; }
+    /// The label that `text` would have, whether or not this run made it. Requires: names without parentheses.
+    [[nodiscard]] static Label of(std::string_view text);
 
     /// "?" followed by the hash if this run made no such label.
     [[nodiscard]] std::string text(Label label) const;

@@ -67,7 +67,8 @@ function(heddle_program name)
   target_link_libraries(${name} PRIVATE heddle_flags ${arg_LINK})
 endfunction()
 
-# heddle_tests(NAME LABELS … SOURCES … LINK … [ENVIRONMENT …]): one GoogleTest binary, each of its tests a CTest test.
+# heddle_tests(NAME LABELS … SOURCES … LINK … [ENVIRONMENT …]): one GoogleTest binary, each of its tests a CTest test. Its top folder
+# is a further label, so that `ctest -L realreactor` runs what one folder has.
 function(heddle_tests name)
   if(NOT HEDDLE_TESTS)
     return()
@@ -80,8 +81,17 @@ function(heddle_tests name)
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} ENVIRONMENT "${arg_ENVIRONMENT}")
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "/.*" "" folder "${folder}")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 120 TEST_LIST ${name}_list PROPERTIES TIMEOUT ${timeout})
+  # Lists do not survive gtest_discover_tests' PROPERTIES, so they are set by a script that CTest reads after the discovered tests.
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
+foreach(test IN LISTS @name@_list)
+  set_tests_properties("${test}" PROPERTIES LABELS "@arg_LABELS@;@folder@" ENVIRONMENT "@arg_ENVIRONMENT@")
+endforeach()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 function(heddle_benchmark name)
