@@ -70,6 +70,12 @@ public:
     /// Armed timers in no order; for those who sort or count.
     [[nodiscard]] const std::vector<Entry>& unordered() const { return heap_; }
 
+    /// Calls `visit(entry)` for the armed timers whose deadline is not after `limit`, in no order. Cost: O(number of them).
+    template <class Visit>
+    void for_each_until(Instant limit, Visit visit) const {
+        visit_until(0, limit, visit);
+    }
+
     void clear() {
         heap_.clear();
         places_.clear();
@@ -79,6 +85,14 @@ public:
 private:
     static constexpr std::size_t arity = 4;
     static constexpr std::uint32_t nowhere = 0xffffffffU;
+
+    /// A child is never due before its parent, so a subtree that begins too late is left out as a whole.
+    template <class Visit>
+    void visit_until(std::size_t place, Instant limit, Visit& visit) const {
+        if (place >= heap_.size() || heap_[place].deadline > limit) { return; }
+        visit(heap_[place]);
+        for (std::size_t child = place * arity + 1; child <= place * arity + arity; ++child) { visit_until(child, limit, visit); }
+    }
 
     void put(std::size_t place, const Entry& entry) {
         heap_[place] = entry;

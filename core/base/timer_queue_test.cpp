@@ -149,6 +149,21 @@ TEST(TimerQueue, UnrelatedTimerChangesNoOrderAmongEquals) {
     }
 }
 
+TEST(TimerQueue, VisitsExactlyTheTimersThatAreDueByAnInstant) {
+    TimerQueue queue;
+    for (std::uint32_t slot = 0; slot < 100; ++slot) { queue.arm(slot, Instant{(slot * 37) % 50}); }
+    for (std::int64_t limit = -1; limit <= 50; limit += 3) {
+        std::vector<std::uint32_t> visited;
+        queue.for_each_until(Instant{limit}, [&](const TimerQueue::Entry& entry) { visited.push_back(entry.slot); });
+        std::sort(visited.begin(), visited.end());
+        std::vector<std::uint32_t> expected;
+        for (std::uint32_t slot = 0; slot < 100; ++slot) {
+            if (queue.entry(slot).deadline <= Instant{limit}) { expected.push_back(slot); }
+        }
+        EXPECT_EQ(visited, expected) << "until " << limit;
+    }
+}
+
 TEST(TimerQueue, ClearBeginsAgainWithTheFirstStartId) {
     TimerQueue queue;
     queue.arm(3, Instant{9});

@@ -22,6 +22,13 @@ struct Cell {
     friend constexpr auto operator<=>(Cell, Cell) = default;
 };
 
+/// One access, as it is kept or handed on.
+struct Touch {
+    Cell cell;
+    TouchMode mode = TouchMode::read;
+    friend constexpr bool operator==(const Touch&, const Touch&) = default;
+};
+
 [[nodiscard]] constexpr Cell cell(Label object, std::string_view field, std::uint64_t index = 0) {
     return Cell{hash_mix(hash_text(field, object.value), index)};
 }

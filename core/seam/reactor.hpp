@@ -16,12 +16,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "heddle/core/base/assert.hpp"
 #include "heddle/core/base/ids.hpp"
 #include "heddle/core/base/label.hpp"
 #include "heddle/core/base/time.hpp"
 #include "heddle/core/base/unique_function.hpp"
+#include "heddle/core/seam/footprint.hpp"
 #include "heddle/core/seam/operation.hpp"
 #include "heddle/core/seam/thread_port.hpp"
 
@@ -57,6 +59,9 @@ struct Delivery {
     bool cancelled = false;      ///< a request that was cancelled before it took effect
     bool closed = false;         ///< the close completion of the handle, its last delivery; owner is null by then
     const Completion* completion = nullptr;
+    /// What the delivery itself touches (a trigger's flag, a timer's arming). The sink tells the Observer inside the step, before
+    /// the callbacks; valid during the call only. Empty without an Observer, and on backends that do not declare it.
+    std::span<const Touch> footprint{};
 };
 
 /// Core's side of the door.
