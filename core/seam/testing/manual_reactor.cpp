@@ -87,21 +87,24 @@ void ManualReactor::startup(ReactorSink& sink) {
     refresh_clock();
 }
 
-void ManualReactor::shutdown() {
+void ManualReactor::shut_down(bool tell) {
     if (!is_up()) { return; }
     if (in_tick_) { throw AsyncError("a reactor is not shut down from inside its tick"); }
-    for (auto& [id, source] : sources_) {
-        if (source.port != nullptr) { source.port->detach(); }
+    // A poll goes with its last reference, so after its proxies; requests in flight are dropped with their bodies.
+    std::vector<SourceId> open;
+    for (const auto& [id, source] : sources_) {
+        if (source.kind != SourceKind::task) { open.push_back(id); }
     }
-    for (const Closing& closing : closing_) {
-        if (closing.poll.close_fd) { closed_descriptors_.push_back(closing.poll.fd); }
+    std::stable_partition(open.begin(), open.end(), [this](SourceId id) { return find(id)->kind != SourceKind::poll; });
+    for (const SourceId id : open) {
+        while (find(id) != nullptr) { close(id); }
     }
     sources_.clear();
+    close_phase(tell);
     start_order_.clear();
     timers_.clear();
     polls_table_.clear();
     occurrences_.clear();
-    closing_.clear();
     reset_counts();
     sink_ = nullptr;
 }
@@ -135,19 +138,30 @@ bool ManualReactor::tick(TickMode mode) {
     } inside(in_tick_);
 
     do_happenings();
+    let_old_tasks_finish();
     if (mode == TickMode::may_block && alive() && closing_.empty() && !sink_->has_ready_work()) { wait(); }
     refresh_clock();
     const std::uint64_t before = delivered_;
     poll_phase();
     close_phase();
-    if (mode == TickMode::no_wait && delivered_ == before && idle_ticks_max_ > 0 && ++idle_ticks_ >= idle_ticks_max_) {
-        idle_ticks_ = 0;
-        if (!timers_.empty()) { true_time_ = std::max(true_time_, timers_.first().deadline); }
-    }
+    let_time_pass_in_idle_ticks(mode, delivered_ != before);
     refresh_clock();
     timers_phase();
-    if (delivered_ > before || mode == TickMode::may_block) { idle_ticks_ = 0; }
+    if (delivered_ != before) { idle_ticks_ = 0; }
     return alive();
+}
+
+void ManualReactor::let_time_pass_in_idle_ticks(TickMode mode, bool delivered) {
+    if (mode == TickMode::may_block || delivered || idle_ticks_max_ == 0 || ++idle_ticks_ < idle_ticks_max_) { return; }
+    idle_ticks_ = 0;
+    if (!timers_.empty()) { true_time_ = std::max(true_time_, timers_.first().deadline); }
+}
+
+void ManualReactor::let_old_tasks_finish() {
+    const std::vector<SourceId> waiting = tasks();
+    if (waiting.empty() || idle_ticks_max_ == 0 || ++task_ticks_ < idle_ticks_max_) { return; }
+    task_ticks_ = 0;
+    finish_task(waiting.front());
 }
 
 void ManualReactor::wait() {
@@ -278,10 +292,11 @@ void ManualReactor::report(const Occurrence& occurrence) {
     }
 }
 
-void ManualReactor::close_phase() {
+void ManualReactor::close_phase(bool tell) {
     const std::vector<Closing> closing = std::exchange(closing_, {});
     for (const Closing& closed : closing) {
         if (closed.poll.close_fd) { closed_descriptors_.push_back(closed.poll.fd); }
+        if (!tell) { continue; }
         sink_->deliver({.source = closed.source, .kind = SourceKind::poll, .label = closed.poll.label, .closed = true});
     }
 }

@@ -7,8 +7,8 @@
 // MR1  True time moves by `pass_time`, and to the next deadline or happening in a tick that blocks; `now()` follows where RCT-18 says.
 // MR2  Everything is reported in the order in which it became ready; nothing is late, merged or lost unless the test says so.
 // MR3  A blocking tick in which nothing could ever happen throws (RCT-69): a test that would hang fails instead.
-// MR4  Non-waiting ticks that deliver nothing move the clock to the next deadline now and then (`idle_ticks_max`), so that a program
-//      that yields until a timer has fired ends (CP-TIME).
+// MR4  Nothing starves: every so many ticks (`idle_ticks_max`) a tick that neither waits nor delivers moves the clock to the next
+//      deadline (CP-TIME), and the oldest task finishes by itself (CP-POOL).
 // Chance: none. It is not safe against other threads; a TriggerPort is fired by the test's thread, or by a happening.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace heddle::testing {
 class ManualReactor final : public Reactor {
 public:
     ManualReactor() = default;
-    ~ManualReactor() override { shutdown(); }
+    ~ManualReactor() override { shut_down(false); }
 
     // ── the outside world ──
 
@@ -57,14 +57,14 @@ public:
     /// Worker threads: a task that has begun cannot be cancelled any more; finishing runs its body here and now.
     void begin_task(SourceId task);
     void finish_task(SourceId task);
-    /// Requests whose work is not done, oldest first. A blocking tick with nothing else to wait for finishes the oldest.
+    /// Requests whose work is not done, oldest first. A blocking tick with nothing else to wait for finishes the oldest (and MR4).
     [[nodiscard]] std::vector<SourceId> tasks() const;
 
     /// The next answers of `poll_due`, used up first.
     void script_polls(std::initializer_list<bool> answers) { polls_.insert(polls_.end(), answers); }
     /// Without a script `poll_due` says yes once in this many calls; 1 always, 0 never.
     void set_poll_every(std::uint32_t calls) { poll_every_ = calls; }
-    /// See MR4; 0 never moves the clock in a tick that does not wait.
+    /// See MR4; 0 moves nothing by itself.
     void set_idle_ticks_max(std::uint32_t ticks) { idle_ticks_max_ = ticks; }
 
     [[nodiscard]] std::uint64_t ticks() const { return tick_count_; }
@@ -74,7 +74,7 @@ public:
     // ── Reactor ──
 
     void startup(ReactorSink& sink) override;
-    void shutdown() override;
+    void shutdown() override { shut_down(true); }
     [[nodiscard]] bool is_up() const override { return sink_ != nullptr; }
     void refresh_clock() override;
     bool tick(TickMode mode) override;
@@ -138,6 +138,7 @@ private:
         PollTable::Poll poll;
     };
 
+    void shut_down(bool tell);
     SourceId add(SourceKind kind, const SourceOptions& options);
     [[nodiscard]] Source* find(SourceId id);
     void set_started(Source& source, bool started);
@@ -150,10 +151,12 @@ private:
     [[nodiscard]] bool something_ready();
     void wait();
     bool do_happenings();
+    void let_time_pass_in_idle_ticks(TickMode mode, bool delivered);
+    void let_old_tasks_finish();
     void poll_phase();
     void report_level(SourceId poll, int fd, Level collected);
     void report(const Occurrence& occurrence);
-    void close_phase();
+    void close_phase(bool tell = true);
     void timers_phase();
 
     ReactorSink* sink_ = nullptr;
@@ -178,6 +181,7 @@ private:
     std::uint32_t poll_calls_ = 0;
     std::uint32_t idle_ticks_max_ = 16;
     std::uint32_t idle_ticks_ = 0;
+    std::uint32_t task_ticks_ = 0;
     std::uint64_t tick_count_ = 0;
     std::uint64_t delivered_ = 0;
 };
