@@ -109,7 +109,7 @@ protected:
 
 TEST_P(StackGuards, CarryAHundredThousandStacksUnderTheLimitOnMappings) {
     if (!supported()) { GTEST_SKIP() << "guard regions need Linux 6.13"; }
-    constexpr std::size_t count = 100'000;
+    constexpr std::size_t count = detail::instrumented ? 20'000 : 100'000;
     StackPool pool(options());
     std::vector<Stack> stacks;
     for (std::size_t number = 0; number < count; ++number) {

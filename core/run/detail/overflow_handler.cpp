@@ -29,8 +29,6 @@ using detail::PoolList;
 
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 StackPool* pools = nullptr;
-[[maybe_unused]] bool handler_is_installed = false;
-struct sigaction previous_action;
 std::atomic<StackOwnerName> owner_name{nullptr};
 
 // One line, built without the C library's formatting, which is not async-signal-safe.
@@ -80,6 +78,9 @@ void print_report(const Stack& stack, std::size_t usable_size, std::string_view 
 }
 
 #if !defined(HEDDLE_ADDRESS_SANITIZER)
+
+struct sigaction previous_action;
+bool handler_is_installed = false;
 
 // Where the stack pointer of the faulting code stood, or the fault address itself on machines that we do not know.
 const std::byte* stack_pointer([[maybe_unused]] void* context, [[maybe_unused]] const void* fault) {
