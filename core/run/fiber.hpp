@@ -89,6 +89,14 @@ public:
     [[nodiscard]] const Stack& stack() const { return stack_; }
     /// True between create() or a switch away and the next switch to it.
     [[nodiscard]] bool resumable() const { return context_ != nullptr; }
+    /// Asks the caches for what a switch to this flow reads: with tens of thousands of parked flows, a switch is mostly misses on the
+    /// stack (its address translation first of all), and a scheduler knows who comes next. Cost: about 1 ns. Harmless at any time.
+    void prefetch() const {
+        const auto* const top = static_cast<const std::byte*>(context_);
+        __builtin_prefetch(top);
+        __builtin_prefetch(top + 64);
+        __builtin_prefetch(top + 128);
+    }
     /// Whether this build enters jump_fcontext through the return-balanced trampoline.
     [[nodiscard]] static bool balanced() noexcept;
 
