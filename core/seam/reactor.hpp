@@ -122,6 +122,8 @@ public:
     /// True while a counted source or request exists (RCT-7). Close completions that are due do not count, and are run by a tick.
     [[nodiscard]] bool alive() const { return active_events_ > 0; }
     [[nodiscard]] std::size_t active_events() const { return active_events_; }
+    /// A close completion is due that only a tick can run (RCT-55).
+    [[nodiscard]] virtual bool has_closing() const { return false; }
     /// May this opportunity poll (SCH-36)? Cheap. `in_place`: the opportunity is a coroutine's own tick, else the loop's (SCH-39.4).
     [[nodiscard]] virtual bool poll_due(bool in_place) = 0;
 
