@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch. Everything that is written here for a sanitizer follows the rules of docs/determinism.md, "sanitizers on fibers".
+// The switch, and what the sanitizers are told about it: before the old stack is left, and first thing on the new one.
 #include "heddle/core/run/fiber.hpp"
 
 #include <cstdlib>
