@@ -4,7 +4,7 @@
 //   main ──spawn("worker")──▶ main/worker ──spawn("worker")──▶ main/worker/worker
 //     └────spawn("worker")──▶ main/worker#2
 //
-// LB1  A label depends on names and on counts per (parent, name) alone: never on an address, a global counter or a line (DESIGN 2),
+// LB1  A label depends on names and on counts per (parent, name) alone: never on an address, a global counter or a line,
 //      so that a new coroutine or suspension point disturbs only its own kind.
 // LB2  Everything below passes labels as 64-bit hashes; the text is kept here and asked for by those who write for people.
 // LB3  A book belongs to one run and is reset with it. Look-ups are by hash only; nothing iterates in hash order.

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Uses the built tree as a stranger would, in one way per call: the example of README is built against it and run.
+#
+# usage: package_test.sh BUILD_DIR find_package|pkg_config|fetch_content
+set -euo pipefail
+
+build=$(cd "$1" && pwd)
+way=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+cxx=${CXX:-c++}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Installed in one place and moved to another: no file may remember where it was.
+install() {
+    cmake --install "$build" --prefix "$work/installed" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+    mv "$work/installed" "$work/prefix"
+}
+
+configure_and_build() {
+    cmake -G Ninja -S "$1" -B "$work/build" -DCMAKE_BUILD_TYPE=Release "${@:2}"
+    cmake --build "$work/build" --target first_program
+    cp "$work/build/first_program" "$work/first_program"
+}
+
+case $way in
+    find_package)
+        install
+        configure_and_build "$source/examples/installed" -DCMAKE_PREFIX_PATH="$work/prefix"
+        ;;
+    pkg_config)
+        install
+        PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name heddle-uv.pc)")
+        export PKG_CONFIG_PATH
+        # shellcheck disable=SC2046  # flags are words
+        "$cxx" "$source/examples/first_program.cpp" -o "$work/first_program" $(pkg-config --cflags --libs heddle-uv)
+        ;;
+    fetch_content)
+        configure_and_build "$source/examples/embedded" -DFETCHCONTENT_SOURCE_DIR_HEDDLE="$source"
+        if ls "$work"/build/_deps/heddle-build/*/*_test >/dev/null 2>&1; then
+            echo "tests of Heddle were built in somebody else's project"
+            exit 1
+        fi
+        ;;
+    *)
+        echo "unknown way '$way'" >&2
+        exit 2
+        ;;
+esac
+
+"$work/first_program" | diff - "$source/examples/first_program.expected"
+echo "$way: first_program runs"
