@@ -69,7 +69,7 @@ struct IncludeKind {
     std::vector<std::string_view> name_ends;   ///< of the path, or …
     std::vector<std::string_view> path_parts;  ///< … a part of the path
     std::vector<Library> libraries;
-    std::string_view folder;  ///< only files below it; empty for all
+    std::vector<std::string_view> folders;  ///< only files below one of them; empty for all
     std::vector<std::string_view> may;
 };
 

@@ -66,7 +66,7 @@ bool starts_with_any(std::string_view path, const std::vector<std::string_view>&
 }
 
 bool is_kind(std::string_view path, const IncludeKind& kind) {
-    if (!path.starts_with(kind.folder)) { return false; }
+    if (!kind.folders.empty() && !starts_with_any(path, kind.folders)) { return false; }
     return std::any_of(kind.name_ends.begin(), kind.name_ends.end(),
                        [path](std::string_view end) { return path.ends_with(end); }) ||
            std::any_of(kind.path_parts.begin(), kind.path_parts.end(),

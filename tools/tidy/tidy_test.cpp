@@ -21,91 +21,61 @@ const Paths seam{"core/base/", "core/seam/"};
 const Paths run{"core/base/", "core/seam/", "core/run/"};
 const Paths program{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/"};
 const Paths simulation{"core/base/", "core/seam/", "core/run/", "traces/", "simreactor/"};
+const Paths recorded{"core/base/", "core/seam/", "traces/"};
+const Paths operating_system{"core/base/", "core/seam/", "realreactor/"};
 const Paths simulated_files{"core/base/", "core/seam/", "simreactor/prng.hpp", "simreactor/net/", "simreactor/disk/"};
 const Paths both_worlds{"core/", "traces/", "simreactor/", "realreactor/", "properties/"};
 const Paths everything{"core/", "traces/", "simreactor/", "realreactor/", "properties/", "tools/"};
 
+using enum Library;
+const Paths test_ends{"_test.cpp"};
+const Paths bench_ends{"_bench.cpp"};
+const Paths json_ends{"_json.cpp", "_json_test.cpp"};
+const Paths nowhere{};
+
+// clang-format off: a table
 const IncludeTable include_table{
     .rows{
-        {"core/base/", base, {}, {Library::abi}},  // ErrorValue names the types of exceptions
+        {"core/base/", base, {}, {abi}},  // ErrorValue names the types of exceptions
         {"core/seam/", seam, {}, {}},
-        {"core/seam/reactor_contract.hpp", seam, {}, {Library::gtest, Library::posix}},
-        {"core/seam/contract/",
-         seam,
-         {},
-         {Library::gtest, Library::posix, Library::threads}},    // the contract's groups of tests
-        {"core/run/", run, {}, {Library::abi, Library::posix}},  // stacks are mapped memory; an overflow is a signal
+        {"core/seam/reactor_contract.hpp", seam, {}, {gtest, posix}},
+        {"core/seam/contract/", seam, {}, {gtest, posix, threads}},  // its groups of tests
+        {"core/run/", run, {}, {abi, posix}},  // stacks are mapped memory; an overflow is a signal
         // The stack switch is fiber.cpp and its private half: the jump, the announcements, the handler of overflows.
-        {"core/run/fiber.cpp", run, {}, {Library::abi, Library::posix, Library::boost_context, Library::instrument}},
-        {"core/run/detail/balanced_jump", run, {}, {Library::boost_context}},
-        {"core/run/detail/sanitizer.hpp", run, {}, {Library::instrument}},
-        {"core/run/detail/overflow_handler.cpp", run, {}, {Library::posix, Library::threads}},
-        {"core/run/stack_pool.cpp", run, {}, {Library::posix, Library::instrument, Library::threads}},
+        {"core/run/fiber.cpp", run, {}, {abi, posix, boost_context, instrument}},
+        {"core/run/detail/balanced_jump", run, {}, {boost_context}},
+        {"core/run/detail/sanitizer.hpp", run, {}, {instrument}},
+        {"core/run/detail/overflow_handler.cpp", run, {}, {posix, threads}},
+        {"core/run/stack_pool.cpp", run, {}, {posix, instrument, threads}},
         {"core/sync/", program, {}, {}},
         {"core/io/", program, {}, {}},
         {"core/capi/", program, {}, {}},
-        {"core/bridge/", program, {}, {Library::threads}},  // the one part of core that other threads enter
+        {"core/bridge/", program, {}, {threads}},  // the one part of core that other threads enter
         {"core/heddle.hpp", {"core/"}, {}, {}},
-        {"traces/", {"core/base/", "core/seam/", "traces/"}, {}, {}},
-        {"traces/trace_file.cpp",
-         {"core/base/", "core/seam/", "traces/"},
-         {},
-         {Library::posix}},  // files whole or not at all
+        {"traces/", recorded, {}, {}},
+        {"traces/trace_file.cpp", recorded, {}, {posix}},  // files are written whole or not at all
         {"simreactor/net/", simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
         {"simreactor/disk/", simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
-        {"simreactor/", simulation, {}, {Library::instrument}},  // a frozen world's memory is hidden from leak checkers
-        {"simreactor/explore/", simulation, {}, {Library::posix, Library::threads}},  // workers are processes
-        {"realreactor/",
-         {"core/base/", "core/seam/", "realreactor/"},
-         {},
-         {Library::uv, Library::posix, Library::threads}},
-        {"properties/", both_worlds, {}, {Library::rapidcheck, Library::gtest, Library::posix, Library::threads}},
+        {"simreactor/", simulation, {}, {instrument}},  // a frozen world's memory is hidden from leak checkers
+        {"simreactor/explore/", simulation, {}, {posix, threads}},  // workers are processes
+        {"realreactor/", operating_system, {}, {uv, posix, threads}},
+        {"properties/", both_worlds, {}, {rapidcheck, gtest, posix, threads}},
         {"properties/oracle/", both_worlds, {}, {}},  // so that a simrun needs neither RapidCheck nor GoogleTest
         {"properties/scenario/", both_worlds, {}, {}},
         {"properties/planted/", both_worlds, {}, {}},
-        {"tools/", everything, {}, {Library::cli11, Library::fmt, Library::posix, Library::threads}},
-        {},
-        {Library::boost_context}},  // tried at configure time
-    {"examples/", everything, {}, {Library::threads}},
-},
+        {"tools/", everything, {}, {cli11, fmt, posix, threads}},
+        {"examples/", everything, {}, {threads}},
+    },
     .kinds{
-        {.name_ends{"_test.cpp"},
-         .path_parts{"/testing/"},
-         .libraries{Library::gtest, Library::posix, Library::threads},
-         .folder{},
-         .may{}},
-        {.name_ends{"_test.cpp"}, .path_parts{"/testing/"}, .libraries{}, .folder{"simreactor/"}, .may{program}},
-        {.name_ends{"_test.cpp"}, .path_parts{"/testing/"}, .libraries{}, .folder{"realreactor/"}, .may{program}},
-        {.name_ends{"_test.cpp"}, .path_parts{"/testing/"}, .libraries{}, .folder{"core/"}, .may{"core/seam/testing/"}},
-        {.name_ends{"_test.cpp", "_bench.cpp"}, .path_parts{}, .libraries{}, .folder{"properties/"}, .may{both_worlds}},
-        {.name_ends{"_bench.cpp"},
-         .path_parts{"tools/bench/"},
-         .libraries{Library::benchmark, Library::boost_context, Library::boost_fiber, Library::uv, Library::posix,
-                    Library::threads},
-         .folder{},
-         .may{program}},
-        {.name_ends{"_json.cpp", "_json_test.cpp"},
-         .path_parts{},
-         .libraries{Library::json},
-         .folder{"traces/"},
-         .may{}},
-        {.name_ends{"_json.cpp", "_json_test.cpp"},
-         .path_parts{},
-         .libraries{Library::json},
-         .folder{"simreactor/"},
-         .may{}},
-        {.name_ends{"_json.cpp", "_json_test.cpp"},
-         .path_parts{},
-         .libraries{Library::json},
-         .folder{"properties/"},
-         .may{}},
-        {.name_ends{"_json.cpp", "_json_test.cpp"},
-         .path_parts{},
-         .libraries{Library::json},
-         .folder{"tools/"},
-         .may{}},
+        // ends of the name, parts of the path, libraries, below which folders (none: all), what of the repository
+        {test_ends, {"/testing/"}, {gtest, posix, threads}, {}, nowhere},
+        {test_ends, {"/testing/"}, {}, {"simreactor/", "realreactor/"}, program},
+        {test_ends, {"/testing/"}, {}, {"core/"}, {"core/seam/testing/"}},
+        {bench_ends, {"tools/bench/"}, {benchmark, boost_context, boost_fiber, uv, posix, threads}, {}, program},
+        {json_ends, {}, {json}, {"traces/", "simreactor/", "properties/", "tools/"}, nowhere},
     },
 };
+// clang-format on
 
 // ── the repository ──
 
