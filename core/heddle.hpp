@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a program that runs on Heddle uses, in one header.
+#pragma once
+
+#include "heddle/core/run/cancellation.hpp"
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/sleep.hpp"

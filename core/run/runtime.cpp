@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/core/run/runtime.hpp"
+
+namespace heddle {
+
+void Runtime::add_microtask(UniqueFunction<void()> body) {
+    auto* task = new FunctionMicrotask(std::move(body));
+    try {
+        scheduler_.add_microtask(*task);
+    } catch (...) {
+        task->dispose();
+        throw;
+    }
+}
+
+Runtime& current_runtime(const char* operation) {
+    Scheduler* scheduler = ambient_scheduler();
+    if (scheduler == nullptr) { throw AsyncError(std::string(operation) + ": no coroutine is running on this thread"); }
+    return scheduler->runtime();
+}
+
+void yield(std::source_location at) {
+    Scheduler* scheduler = ambient_scheduler();
+    if (scheduler == nullptr || scheduler->state() != Scheduler::State::active) { return; }  // SCH-1
+    scheduler->yield_now({"yield", at});
+}
+
+CoroutineHandle current_coroutine() {
+    return CoroutineHandle(&current_runtime("current_coroutine").scheduler().require_current("current_coroutine"));
+}
+
+ScopeRef current_scope() { return ScopeRef(current_runtime("current_scope").scheduler().current_scope()); }
+Instant now() { return current_runtime("now").now(); }
+void shutdown(const ErrorValue& reason) { current_runtime("shutdown").shutdown(reason); }
+void add_microtask(UniqueFunction<void()> body) { current_runtime("add_microtask").add_microtask(std::move(body)); }
+
+/// AWT-1: a finished target answers at once and beats a fired token.
+void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const WaitPoint& at) {
+    target.mark_used();
+    if (token == &target) { token = nullptr; }  // AWT-2
+    if (!target.finished_) {
+        CoroutineCore& self = require_suspendable("await");
+        if (&self == &target) { throw AsyncError("await: a coroutine cannot wait for itself"); }  // AWT-7
+        if (token != nullptr) { token->mark_used(); }
+        if (token != nullptr && token->is_closed()) {
+            Outcome fired;
+            static_cast<void>(token->replay(fired));
+            throw OperationCanceled("the token fired", fired.error);
+        }
+        Waker& waker = self.waker_;
+        struct Clean {
+            Waker& waker;
+            ~Clean() { waker.clean(); }
+        } clean{waker};
+        waker.clean();
+        waker.resume_when(target, WakeBy::resolve);
+        if (token != nullptr) { waker.resume_when(*token, WakeBy::token); }
+        suspend(at);
+        return;
+    }
+    touch(cell(target.label_, "state"), TouchMode::read);
+    target.mark_observed();
+    if (target.error_) { target.error_.rethrow(); }
+}
+
+}  // namespace heddle
