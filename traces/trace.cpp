@@ -23,7 +23,8 @@ std::string to_string(RecordKind kind) {
 }
 
 std::uint32_t candidate_digest(std::span<const Label> candidates) {
-    // A sum, so that the order does not matter: a replay looks candidates up by label, and two backends may list them differently.
+    // A sum, so that the order does not matter: a replay looks candidates up by label, and two backends may list them
+    // differently.
     std::uint64_t sum = 0;
     for (const Label candidate : candidates) { sum += hash_mix(candidate.value, 1); }
     return candidates.empty() ? 0 : digest_of(hash_mix(sum, candidates.size()));

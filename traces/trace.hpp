@@ -8,8 +8,8 @@
 //   outcome ────▶ how it ended                                    what a replay has to reach
 //   hash ───────▶ rolling, with check-points                      says that two runs are one
 //
-// T1  A trace names things by label text, never by address, id or line. `outcome.file` and `.line` stand for messages alone and are
-//     never compared.
+// T1  A trace names things by label text, never by address, id or line. `outcome.file` and `.line` stand for messages
+//     alone and are never compared.
 // T2  Equal runs give equal traces, and equal traces equal text (trace_json.hpp).
 // T3  Nothing here knows a coroutine, a reactor or JSON: only the values of core/base and core/seam.
 // Choice points: none.
@@ -67,9 +67,9 @@ struct Recipe {
     Duration slack{};                                    ///< a ready coroutine may wait this long (T2 and above)
     Duration latency_min{};                              ///< of simulated links
     Duration latency_max{};
-    std::string bound;            ///< of the search: "2", "delay:2", "reversal:1"; empty for none
-    std::uint64_t steps_max = 0;  ///< 0: no limit
-    Duration time_max{};          ///< virtual time; 0: no limit
+    std::string bound;                         ///< of the search: "2", "delay:2", "reversal:1"; empty for none
+    std::uint64_t steps_max = 0;               ///< 0: no limit
+    Duration time_max{};                       ///< virtual time; 0: no limit
     std::map<std::string, std::string> knobs;  ///< further options of the world, as its owner writes them
 
     friend bool operator==(const Recipe&, const Recipe&) = default;
@@ -116,7 +116,8 @@ class RecordKind {
 public:
     constexpr RecordKind() = default;
     constexpr RecordKind(EventKind kind) : index_(static_cast<std::uint16_t>(kind)) {}  // NOLINT: either is one
-    constexpr RecordKind(ChoiceKind kind) : index_(static_cast<std::uint16_t>(first_choice + static_cast<int>(kind))) {}  // NOLINT
+    constexpr RecordKind(ChoiceKind kind)
+        : index_(static_cast<std::uint16_t>(first_choice + static_cast<int>(kind))) {}  // NOLINT
 
     [[nodiscard]] constexpr bool is_choice() const { return index_ >= first_choice; }
     [[nodiscard]] constexpr bool is(EventKind kind) const { return index_ == static_cast<std::uint16_t>(kind); }
@@ -134,8 +135,8 @@ private:
 
 [[nodiscard]] std::string to_string(RecordKind kind);
 
-/// One event or choice. For a choice: who = the point, what = the chosen candidate, a = its index, b = the number of alternatives,
-/// note = the candidate that production would have taken, where that is another one.
+/// One event or choice. For a choice: who = the point, what = the chosen candidate, a = its index, b = the number of
+/// alternatives, note = the candidate that production would have taken, where that is another one.
 struct TraceEvent {
     Instant at;
     RecordKind kind;
@@ -157,13 +158,15 @@ struct Outcome {
     std::int32_t line = 0;
     std::uint64_t step = 0;  ///< step at which it happened, counted from 1; 0 for none
     std::string who;         ///< label of what ran then
-    std::string mode;        ///< weakest assumption that reaches it: "faithful", "any+jitter", …; empty unless violated
+    std::string mode;  ///< weakest assumption that reaches it: "faithful", "any+jitter", …; empty unless violated
     std::uint64_t steps = 0;
     std::uint64_t choices = 0;  ///< asked, deviating or not
     Instant end;                ///< virtual time at the end
 
     /// Same end, whatever the counts, the place in the source and the words: what a replay has to reproduce.
-    [[nodiscard]] bool same_end(const Outcome& other) const { return kind == other.kind && invariant == other.invariant; }
+    [[nodiscard]] bool same_end(const Outcome& other) const {
+        return kind == other.kind && invariant == other.invariant;
+    }
     friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -195,7 +198,8 @@ struct Trace {
     friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// Digest of a set of candidates, whatever their order; 0 for an empty one. A replay compares it with what it finds at the point.
+/// Digest of a set of candidates, whatever their order; 0 for an empty one. A replay compares it with what it finds at
+/// the point.
 [[nodiscard]] std::uint32_t candidate_digest(std::span<const Label> candidates);
 
 /// A 64-bit hash as the 32-bit digest that traces carry; 0 only for 0, which stands for "nothing".

@@ -19,9 +19,7 @@ using nlohmann::json;
 
 // ── writing ──
 
-std::string escaped(const std::string& text) {
-    return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string escaped(const std::string& text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
 class Writer {
 public:
@@ -65,7 +63,8 @@ private:
             case Field::Form::map: {
                 text_ += '{';
                 bool first = true;
-                for (const auto& [key, text] : *static_cast<const std::map<std::string, std::string>*>(field.at(owner, 0))) {
+                for (const auto& [key, text] :
+                     *static_cast<const std::map<std::string, std::string>*>(field.at(owner, 0))) {
                     begin_line(first, depth + 1);
                     text_ += escaped(key) + ": " + escaped(text);
                 }
@@ -139,7 +138,8 @@ private:
 /// Receives the parser's calls; each puts one value where it belongs or ends the reading with an error.
 class Reader {
 public:
-    Reader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name), furthest_(text.data()) {}
+    Reader(std::string_view text, std::string_view file_name)
+        : text_(text), file_name_(file_name), furthest_(text.data()) {}
 
     Result<Trace> read() {
         const char* const end = text_.data() + text_.size();
@@ -156,7 +156,9 @@ public:
     // The parser's side, with its names.
     bool null() { return scalar({}, "null"); }
     bool boolean(bool value) { return scalar({}, value ? "true" : "false"); }
-    bool number_integer(std::int64_t value) { return scalar({Scalar::Type::integer, {}, value}, std::to_string(value)); }
+    bool number_integer(std::int64_t value) {
+        return scalar({Scalar::Type::integer, {}, value}, std::to_string(value));
+    }
     bool number_unsigned(std::uint64_t value) {
         constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
         const std::int64_t saturated =
@@ -192,7 +194,8 @@ public:
         if (field == nullptr) {
             frame.field = nullptr;
             frame.key = name;
-            return fail("a member of " + std::string(frame.shape->name) + " (" + frame.shape->names() + ")", "an unknown one");
+            return fail("a member of " + std::string(frame.shape->name) + " (" + frame.shape->names() + ")",
+                        "an unknown one");
         }
         frame.field = field;
         const std::uint64_t bit = std::uint64_t{1} << frame.shape->index_of(*field);
@@ -234,7 +237,8 @@ public:
     bool parse_error(std::size_t, const std::string&, const json::exception& error) {
         std::string_view detail = error.what();
         const auto says = [&](std::string_view words) { return detail.find(words) != std::string_view::npos; };
-        if (furthest_ == text_.data() + text_.size() && (says("unexpected end of input") || says("missing closing quote"))) {
+        if (furthest_ == text_.data() + text_.size() &&
+            (says("unexpected end of input") || says("missing closing quote"))) {
             return fail("JSON", text_.empty() ? "an empty file" : "the end of the file: it was cut off");
         }
         constexpr std::string_view lead = "syntax error while parsing ";
@@ -310,7 +314,8 @@ private:
     bool fail(std::string expected, std::string found) {
         if (error_) { return false; }
         const auto line = 1 + std::count(text_.data(), furthest_, '\n');
-        error_ = InputError{file_name_ + ":" + std::to_string(line) + ": " + pointer(), std::move(expected), std::move(found)};
+        error_ = InputError{file_name_ + ":" + std::to_string(line) + ": " + pointer(), std::move(expected),
+                            std::move(found)};
         return false;
     }
 

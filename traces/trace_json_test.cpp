@@ -69,22 +69,24 @@ TEST(TraceJson, IsCanonicalText) {
 }
 )");
     const std::string full = to_json(full_trace());
-    EXPECT_NE(full.find("    {\"at\": \"loop:dispatch\", \"kind\": \"dispatch\", \"choose\": 1, \"count\": 2, \"candidate\": \"main/b\", "
+    EXPECT_NE(full.find("    {\"at\": \"loop:dispatch\", \"kind\": \"dispatch\", \"choose\": 1, \"count\": 2, "
+                        "\"candidate\": \"main/b\", "
                         "\"set\": \"89abcdef\", \"footprint\": \"00000f00\"},\n"),
               std::string::npos)
         << full;
     EXPECT_NE(full.find("\"seed\": \"18446744073709551615\""), std::string::npos);
-    EXPECT_NE(full.find("{\"ns\": \"5000000\", \"kind\": \"choose:dispatch\", \"who\": \"loop:dispatch\""), std::string::npos);
+    EXPECT_NE(full.find("{\"ns\": \"5000000\", \"kind\": \"choose:dispatch\", \"who\": \"loop:dispatch\""),
+              std::string::npos);
 }
 
 TEST(TraceJson, AcceptsOtherWhitespaceAndOrderOfMembers) {
     std::string text = to_json(full_trace());
     for (char& c : text) { c = c == '\n' ? '\t' : c; }
-    const Result<Trace> read = from_json(replaced(text, R"("seed": "18446744073709551615",)", "") , "t.json");
+    const Result<Trace> read = from_json(replaced(text, R"("seed": "18446744073709551615",)", ""), "t.json");
     EXPECT_FALSE(read);
-    const Result<Trace> moved = from_json(
-        replaced(replaced(text, R"("seed": "18446744073709551615",)", ""), R"("scenario":)", R"("seed":"18446744073709551615","scenario":)"),
-        "t.json");
+    const Result<Trace> moved = from_json(replaced(replaced(text, R"("seed": "18446744073709551615",)", ""),
+                                                   R"("scenario":)", R"("seed":"18446744073709551615","scenario":)"),
+                                          "t.json");
     ASSERT_TRUE(moved) << moved.error().text();
     EXPECT_EQ(*moved, full_trace());
 }
@@ -117,10 +119,12 @@ TEST(TraceJson, NamesFileLinePointerExpectationAndFinding) {
 TEST(TraceJson, RefusesUnknownMembersEverywhere) {
     const std::string text = to_json(full_trace());
     EXPECT_EQ(refusal(replaced(text, R"("before":)", R"("befor":)")),
-              "t.json:34: /constraints/order/0/befor: expected a member of an order constraint (before, after), found an unknown one");
-    for (const char* const anchor : {R"("format":)", R"("scenario":)", R"("at":)", R"("order": [)", R"("invariant":)", R"("events":)",
-                                     R"("ns":)"}) {
-        EXPECT_NE(refusal(replaced(text, anchor, std::string(R"("colour": {}, )") + anchor)).find("/colour: expected a member of"),
+              "t.json:34: /constraints/order/0/befor: expected a member of an order constraint (before, after), found "
+              "an unknown one");
+    for (const char* const anchor : {R"("format":)", R"("scenario":)", R"("at":)", R"("order": [)", R"("invariant":)",
+                                     R"("events":)", R"("ns":)"}) {
+        EXPECT_NE(refusal(replaced(text, anchor, std::string(R"("colour": {}, )") + anchor))
+                      .find("/colour: expected a member of"),
                   std::string::npos)
             << anchor;
     }
@@ -128,7 +132,8 @@ TEST(TraceJson, RefusesUnknownMembersEverywhere) {
 
 TEST(TraceJson, RefusesDuplicateMembers) {
     const std::string text = to_json(full_trace());
-    EXPECT_NE(refusal(replaced(text, R"("seed":)", R"("seed": "1", "seed":)")).find("/recipe/seed: expected each member once"),
+    EXPECT_NE(refusal(replaced(text, R"("seed":)", R"("seed": "1", "seed":)"))
+                  .find("/recipe/seed: expected each member once"),
               std::string::npos);
     EXPECT_NE(refusal(replaced(text, R"("clients":)", R"("clients": "1", "clients":)")).find("expected each name once"),
               std::string::npos);
@@ -136,22 +141,28 @@ TEST(TraceJson, RefusesDuplicateMembers) {
 
 TEST(TraceJson, RefusesMissingMembers) {
     EXPECT_EQ(refusal("{}"), "t.json:1: /format: expected \"heddle-trace\", found no such member");
-    EXPECT_NE(refusal(replaced(to_json(full_trace()), R"("count": 2, )", "")).find("/decisions/0/count: expected an integer"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal(replaced(to_json(full_trace()), R"("count": 2, )", "")).find("/decisions/0/count: expected an integer"),
+        std::string::npos);
 }
 
 TEST(TraceJson, RefusesNumbersOutOfRange) {
     const std::string text = to_json(full_trace());
-    for (const char* const bad : {"18446744073709551616", "-1", "007", "+7", " 7", "7 ", "", "1e3", "0x7", "99999999999999999999999"}) {
-        EXPECT_NE(refusal(replaced(text, "18446744073709551615", bad)).find("/recipe/seed: expected a decimal number from 0"),
-                  std::string::npos)
+    for (const char* const bad :
+         {"18446744073709551616", "-1", "007", "+7", " 7", "7 ", "", "1e3", "0x7", "99999999999999999999999"}) {
+        EXPECT_NE(
+            refusal(replaced(text, "18446744073709551615", bad)).find("/recipe/seed: expected a decimal number from 0"),
+            std::string::npos)
             << bad;
     }
-    for (const char* const bad : {"4294967296", "-1", "1.0", "1e400", "99999999999999999999999999", "true", "null", "[]", "{}"}) {
+    for (const char* const bad :
+         {"4294967296", "-1", "1.0", "1e400", "99999999999999999999999999", "true", "null", "[]", "{}"}) {
         EXPECT_NE(refusal(replaced(text, R"("choose": 1)", std::string(R"("choose": )") + bad)), "(accepted)") << bad;
     }
     for (const char* const bad : {"89ABCDEF", "89abcde", "89abcdeff", "89abcdeg"}) {
-        EXPECT_NE(refusal(replaced(text, "89abcdef", bad)).find("/decisions/0/set: expected 8 lower-case"), std::string::npos) << bad;
+        EXPECT_NE(refusal(replaced(text, "89abcdef", bad)).find("/decisions/0/set: expected 8 lower-case"),
+                  std::string::npos)
+            << bad;
     }
 }
 
@@ -161,11 +172,14 @@ TEST(TraceJson, RefusesContradictions) {
               "t.json: /decisions/0/choose: expected a deviation, from 1 to 1, found 0");
     EXPECT_EQ(refusal(replaced(text, R"("choose": 1)", R"("choose": 2)")),
               "t.json: /decisions/0/choose: expected a deviation, from 1 to 1, found 2");
-    EXPECT_NE(refusal(replaced(text, R"("kind": "violation")", R"("kind": "ok")")).find("/outcome/invariant: expected none"),
+    EXPECT_NE(
+        refusal(replaced(text, R"("kind": "violation")", R"("kind": "ok")")).find("/outcome/invariant: expected none"),
+        std::string::npos);
+    EXPECT_NE(refusal(replaced(text, R"({"events": "4")", R"({"events": "5")"))
+                  .find("/hash/check_points/2/events: expected a power"),
               std::string::npos);
-    EXPECT_NE(refusal(replaced(text, R"({"events": "4")", R"({"events": "5")")).find("/hash/check_points/2/events: expected a power"),
-              std::string::npos);
-    EXPECT_NE(refusal(replaced(text, R"("events_omitted": "2")", R"("events_omitted": "3")")).find("/events: expected 8 events"),
+    EXPECT_NE(refusal(replaced(text, R"("events_omitted": "2")", R"("events_omitted": "3")"))
+                  .find("/events: expected 8 events"),
               std::string::npos);
 }
 
@@ -173,8 +187,13 @@ TEST(TraceJson, RefusesWhatIsNotJson) {
     EXPECT_EQ(refusal(""), "t.json:1: (document): expected JSON, found an empty file");
     EXPECT_NE(refusal("hello\n").find("expected JSON, found something else"), std::string::npos);
     EXPECT_NE(refusal(to_json(small_trace()) + "}").find("expected JSON, found something else"), std::string::npos);
-    EXPECT_NE(refusal(std::string("\x7f" "ELF\x01\x00\xff", 7)).find("expected JSON"), std::string::npos);
-    EXPECT_NE(refusal(replaced(to_json(full_trace()), "pool/lease", "pool/\xc3(ease")).find("/recipe/scenario: expected JSON"),
+    EXPECT_NE(refusal(std::string("\x7f"
+                                  "ELF\x01\x00\xff",
+                                  7))
+                  .find("expected JSON"),
+              std::string::npos);
+    EXPECT_NE(refusal(replaced(to_json(full_trace()), "pool/lease", "pool/\xc3(ease"))
+                  .find("/recipe/scenario: expected JSON"),
               std::string::npos);
 }
 
@@ -193,20 +212,24 @@ TEST(TraceJson, SurvivesAMillionLevels) {
     EXPECT_NE(refusal(deep_arrays), "(accepted)");
     EXPECT_NE(refusal(deep_objects), "(accepted)");
     const std::string text = to_json(full_trace());
-    EXPECT_NE(refusal(replaced(text, R"("seed": )", R"("seed": )" + deep_arrays)).find("/recipe/seed: expected a decimal"),
+    EXPECT_NE(
+        refusal(replaced(text, R"("seed": )", R"("seed": )" + deep_arrays)).find("/recipe/seed: expected a decimal"),
+        std::string::npos);
+    EXPECT_NE(refusal(replaced(text, R"("decisions": [)", R"("decisions": [)" + deep_arrays))
+                  .find("/decisions/0: expected an object"),
               std::string::npos);
-    EXPECT_NE(refusal(replaced(text, R"("decisions": [)", R"("decisions": [)" + deep_arrays)).find("/decisions/0: expected an object"),
-              std::string::npos);
-    EXPECT_NE(refusal(replaced(text, R"("clients": )", R"("clients": )" + deep_objects)).find("expected a string, found an object"),
+    EXPECT_NE(refusal(replaced(text, R"("clients": )", R"("clients": )" + deep_objects))
+                  .find("expected a string, found an object"),
               std::string::npos);
 }
 
 TEST(TraceJson, KeepsErrorsShortAndPrintable) {
     const std::string text = to_json(full_trace());
     const std::string long_name(1'000'000, 'x');
-    for (const std::string& bad : {replaced(text, R"("seed")", "\"" + long_name + "\""), replaced(text, "\"T2\"", "\"" + long_name + "\""),
-                                   replaced(text, R"("choose": 1)", R"("choose": 1)" + std::string(100'000, '0')),
-                                   replaced(text, "\"T2\"", long_name)}) {
+    for (const std::string& bad :
+         {replaced(text, R"("seed")", "\"" + long_name + "\""), replaced(text, "\"T2\"", "\"" + long_name + "\""),
+          replaced(text, R"("choose": 1)", R"("choose": 1)" + std::string(100'000, '0')),
+          replaced(text, "\"T2\"", long_name)}) {
         EXPECT_LT(refusal(bad).size(), 700U) << refusal(bad);
     }
     EXPECT_EQ(one_line("\x1b[31m\n\xff\x7f\xc3\xa9"), R"("\u001b[31m\n\ufffd\u007f\u00e9")");

@@ -72,7 +72,9 @@ struct Nanoseconds {
 template <class Integer, Integer maximum>
 struct Number {
     static bool read(const Scalar& from, Integer& to) {
-        if (from.type != Scalar::Type::integer || from.integer < 0 || from.integer > std::int64_t{maximum}) { return false; }
+        if (from.type != Scalar::Type::integer || from.integer < 0 || from.integer > std::int64_t{maximum}) {
+            return false;
+        }
         to = static_cast<Integer>(from.integer);
         return true;
     }
@@ -87,8 +89,8 @@ struct Line : Number<std::int32_t, std::numeric_limits<std::int32_t>::max()> {
 
 template <class Word>
 struct Hex {
-    static constexpr std::string_view expected =
-        sizeof(Word) == 8 ? "16 lower-case hexadecimal digits as a string" : "8 lower-case hexadecimal digits as a string";
+    static constexpr std::string_view expected = sizeof(Word) == 8 ? "16 lower-case hexadecimal digits as a string"
+                                                                   : "8 lower-case hexadecimal digits as a string";
     static constexpr std::size_t digits = sizeof(Word) * 2;
 
     static bool read(const Scalar& from, Word& to) {
@@ -130,7 +132,8 @@ struct TimeName : Choice<TimeLevel, TimeLevel::T4> {
     static constexpr std::string_view expected = "\"T0\", \"T1\", \"T2\", \"T3\" or \"T4\"";
 };
 struct OutcomeName : Choice<OutcomeKind, last_of<OutcomeKind>> {
-    static constexpr std::string_view expected = "\"ok\", \"violation\", \"error\", \"cut\", \"crashed\" or \"diverged\"";
+    static constexpr std::string_view expected =
+        "\"ok\", \"violation\", \"error\", \"cut\", \"crashed\" or \"diverged\"";
 };
 struct ChoiceName : Choice<ChoiceKind, last_of<ChoiceKind>> {
     static constexpr std::string_view expected = "the name of a kind of choice, such as \"dispatch\"";
@@ -138,7 +141,8 @@ struct ChoiceName : Choice<ChoiceKind, last_of<ChoiceKind>> {
 struct EventName : Choice<EventKind, last_of<EventKind>> {};
 
 struct RecordName {
-    static constexpr std::string_view expected = "the name of a kind of event, such as \"parked\" or \"choose:dispatch\"";
+    static constexpr std::string_view expected =
+        "the name of a kind of event, such as \"parked\" or \"choose:dispatch\"";
     static bool read(const Scalar& from, RecordKind& to) {
         constexpr std::string_view prefix = "choose:";
         if (from.text.starts_with(prefix)) {
@@ -203,7 +207,8 @@ Field scalar(std::string_view name, bool is_required) {
 
 template <auto member>
 Field object(std::string_view name, bool is_required, const Shape& shape) {
-    Field field{.name = name, .required = is_required, .form = Field::Form::object, .expected = "an object", .shape = &shape};
+    Field field{
+        .name = name, .required = is_required, .form = Field::Form::object, .expected = "an object", .shape = &shape};
     field.open = [](void* owner) -> void* { return &of<member>(owner); };
     field.at = [](const void* owner, std::size_t) -> const void* { return &of<member>(owner); };
     field.is_default = has_default<member>;
@@ -212,7 +217,8 @@ Field object(std::string_view name, bool is_required, const Shape& shape) {
 
 template <auto member>
 Field array(std::string_view name, bool is_required, const Shape& shape) {
-    Field field{.name = name, .required = is_required, .form = Field::Form::array, .expected = "an array", .shape = &shape};
+    Field field{
+        .name = name, .required = is_required, .form = Field::Form::array, .expected = "an array", .shape = &shape};
     field.open = [](void* owner) -> void* { return &of<member>(owner).emplace_back(); };
     field.size = [](const void* owner) { return of<member>(owner).size(); };
     field.at = [](const void* owner, std::size_t index) -> const void* { return &of<member>(owner)[index]; };
@@ -423,22 +429,24 @@ std::optional<Inconsistency> find_inconsistency(const Trace& trace) {
     }
     const bool violated = trace.outcome.kind == OutcomeKind::violation;
     if (violated == trace.outcome.invariant.empty()) {
-        return Inconsistency{"/outcome/invariant", violated ? "the violated invariant" : "none, as nothing was violated",
+        return Inconsistency{"/outcome/invariant",
+                             violated ? "the violated invariant" : "none, as nothing was violated",
                              violated ? "none" : "one"};
     }
     std::uint64_t events = 0;
     for (std::size_t i = 0; i < trace.hash.check_points.size(); ++i) {
         const std::uint64_t next = trace.hash.check_points[i].events;
         if (!is_power_of_two(next) || next <= events || next > trace.hash.events) {
-            return Inconsistency{"/hash/check_points/" + std::to_string(i) + "/events",
-                                 "a power of two above " + std::to_string(events) + " and at most " +
-                                     std::to_string(trace.hash.events),
-                                 std::to_string(next)};
+            return Inconsistency{
+                "/hash/check_points/" + std::to_string(i) + "/events",
+                "a power of two above " + std::to_string(events) + " and at most " + std::to_string(trace.hash.events),
+                std::to_string(next)};
         }
         events = next;
     }
     if (!trace.events.empty() && trace.events.size() + trace.events_omitted != trace.hash.events) {
-        return Inconsistency{"/events", std::to_string(trace.hash.events) + " events, as /hash/events and /events_omitted say",
+        return Inconsistency{"/events",
+                             std::to_string(trace.hash.events) + " events, as /hash/events and /events_omitted say",
                              std::to_string(trace.events.size())};
     }
     return std::nullopt;

@@ -3,8 +3,8 @@
 //
 //   Trace ──▶ trace_shape() ── fields in canonical order ── {name, required, form, read, show} ──▶ trace_json.cpp
 //
-// F1  The order of a table is the order in the text. A required member is always written; another one only where it differs from
-//     its default. So equal traces have one text.
+// F1  The order of a table is the order in the text. A required member is always written; another one only where it
+//     differs from its default. So equal traces have one text.
 // F2  A text form has one spelling per value (no leading zeros, no plus sign), so that reading and writing are inverse.
 // F3  Anything that a table does not name is refused.
 // Choice points: none.
@@ -45,7 +45,7 @@ struct Field {
     Scalar (*show)(const void* owner) = nullptr;
 
     // object and array
-    const Shape* shape = nullptr;  ///< of the object, or of each element
+    const Shape* shape = nullptr;          ///< of the object, or of each element
     void* (*open)(void* owner) = nullptr;  ///< the member; or one more element, valid until the next
     std::size_t (*size)(const void* owner) = nullptr;
     const void* (*at)(const void* owner, std::size_t index) = nullptr;

@@ -29,11 +29,17 @@ namespace heddle::trace::testing {
                     .time_max = std::chrono::hours(1),
                     .knobs = {{"pool_workers", "4"}}};
     trace.decisions = {
-        {.at = "loop:dispatch", .kind = ChoiceKind::dispatch, .choose = 1, .count = 2, .candidate = "main/b", .set = 0x89abcdef,
+        {.at = "loop:dispatch",
+         .kind = ChoiceKind::dispatch,
+         .choose = 1,
+         .count = 2,
+         .candidate = "main/b",
+         .set = 0x89abcdef,
          .footprint = 0x00000f00},
         {.at = "main/a:fault(connection#2)", .kind = ChoiceKind::fault, .choose = 3, .count = 4},
     };
-    trace.constraints = {.order = {{"main/b:acquire", "main/a:release"}}, .values = {{"main/a:fault", ChoiceKind::fault, 3}}};
+    trace.constraints = {.order = {{"main/b:acquire", "main/a:release"}},
+                         .values = {{"main/a:fault", ChoiceKind::fault, 3}}};
     trace.outcome = {.kind = OutcomeKind::violation,
                      .invariant = "INV-WAKE-03",
                      .message = "expected a parked coroutine, found \"running\"\n\ttwice \\ \x01 \xe2\x80\xa8 done",
@@ -53,10 +59,18 @@ namespace heddle::trace::testing {
         {.at = Instant{0}, .kind = EventKind::step_begin, .who = "main"},
         {.at = Instant{0}, .kind = EventKind::spawned, .who = "main/a", .what = "main", .a = 2},
         {.at = Instant{0}, .kind = EventKind::step_end, .who = "main", .footprint = 0xabcd},
-        {.at = Instant{5'000'000}, .kind = ChoiceKind::dispatch, .who = "loop:dispatch", .what = "main/b", .a = 1, .b = 2,
+        {.at = Instant{5'000'000},
+         .kind = ChoiceKind::dispatch,
+         .who = "loop:dispatch",
+         .what = "main/b",
+         .a = 1,
+         .b = 2,
          .note = "main/a"},
         {.at = Instant{5'000'000}, .kind = EventKind::step_begin, .who = "main/b"},
-        {.at = Instant{5'000'000}, .kind = EventKind::delivered, .what = "main:timer", .a = std::numeric_limits<std::int64_t>::min(),
+        {.at = Instant{5'000'000},
+         .kind = EventKind::delivered,
+         .what = "main:timer",
+         .a = std::numeric_limits<std::int64_t>::min(),
          .b = -1},
     };
     trace.events_omitted = 2;
