@@ -61,7 +61,12 @@ Label LabelBook::make(Label parent, char separator, std::string_view name, Label
         hash = hash_more(parent.value, {&separator, 1});
         hash = hash_more(hash, name);
     }
-    if (object) { hash = hash_mix(hash, object.value); }
+    if (object) {
+        // Rare (waits for an object, while observed): its text is built so that a label's hash is always that of its text.
+        hash = hash_more(hash, "(");
+        hash = hash_more(hash, text(object));
+        hash = hash_more(hash, ")");
+    }
     if (ordinal > 1) {
         char digits[16];
         const int length = std::snprintf(digits, sizeof digits, "#%u", ordinal);

@@ -279,7 +279,10 @@ void Scheduler::drain_microtasks() {
 }
 
 bool Scheduler::poll_allowed(bool in_place) {
-    if (options_.chooser != nullptr && !options_.choose_polls) { return false; }
+    if (options_.chooser != nullptr) [[unlikely]] {
+        if (!options_.choose_polls) { return false; }
+        reactor_.set_anchor(in_place ? current_->label_ : Label{});
+    }
     return reactor_.poll_due(in_place);
 }
 
@@ -298,6 +301,7 @@ void Scheduler::deliver(const Delivery& delivery) noexcept {
     if (observer_ != nullptr) [[unlikely]] {
         note(EventKind::step_begin, delivery.label, {}, 1);
         note(EventKind::delivered, delivery.label, {}, delivery.value, delivery.error, to_string(delivery.kind));
+        for (const Touch& at : delivery.footprint) { observer_->on_touch(at.cell, at.mode); }
     }
     if (delivery.owner != nullptr) {
         try {
@@ -417,6 +421,7 @@ CoroutineCore* Scheduler::next_to_run(Context* host, Entry entry) {
             const bool idle = microtasks_.empty() && ready_.empty() && !pending_;
             if (idle) { note(EventKind::quiescent); }
             const bool done = registry_.empty() && shutting_down_;
+            if (options_.chooser != nullptr) { reactor_.set_anchor({}); }
             run_tick(idle && !done ? TickMode::may_block : TickMode::no_wait);
         } else if (poll_allowed(false)) {
             run_tick(TickMode::no_wait);
@@ -554,7 +559,14 @@ Fiber& Scheduler::fiber_of(CoroutineCore& coroutine) {
 
 void Scheduler::switch_to(Fiber& from, Fiber& to) {
     ++switches_;
+    if (options_.switches_max != 0 && switches_ > options_.switches_max) [[unlikely]] { report_endless(); }
     Fiber::switch_to(from, to, globals_);
+}
+
+/// A run that goes on for ever would stop a search: its bound makes it a violation, and the world keeps its trace.
+void Scheduler::report_endless() {
+    report_violation({"INV-LIVE-01", "the run made more than " + std::to_string(options_.switches_max) + " switches: livelock",
+                      __FILE__, __LINE__});
 }
 
 void Scheduler::leave_for_good(Context& context, Fiber& to) {

@@ -62,6 +62,7 @@ struct RuntimeOptions {
     Duration zombie_timeout = std::chrono::seconds(2);  ///< ZOM-12
     bool hand_over = true;             ///< SCH-43; off for the comparison of SCH-44
     bool pool_contexts = true;         ///< SCH-45; likewise
+    std::uint64_t switches_max = 0;    ///< native switches after which a run counts as endless (INV-LIVE-01); 0: no bound
     bool report_deadlocks = false;     ///< dump who waits for what to standard error (SCH-55.3)
     bool shares_thread = false;        ///< one of a World's nodes, which hand the ambient runtime over at each switch
 };
@@ -127,6 +128,9 @@ public:
 
     void run(UniqueFunction<void()> main, const std::source_location& at);
     [[nodiscard]] State state() const { return state_; }
+    /// As if made anew with these options, for a world that runs one schedule after another: ids, labels and counters begin again, memory
+    /// stays. Requires: not ACTIVE, and no handle, scope or event of an earlier run is left.
+    void renew(const RuntimeOptions& options);
     /// The chain of the last run's exit exception, newest first; empty if it ended well (SCH-74).
     [[nodiscard]] const ErrorValue& exit_error() const { return exit_; }
     [[nodiscard]] RuntimeStatistics statistics() const;
@@ -280,6 +284,7 @@ private:
     void destroy_context(Context& context);
     void attach(CoroutineCore& coroutine, Context& context);
     void switch_to(Fiber& from, Fiber& to);
+    [[noreturn]] void report_endless();
     void leave_for_good(Context& context, Fiber& to);
     void retire(Context& context, Fiber& to);
     void to_scheduler(Fiber& from, Entry entry);
@@ -313,6 +318,8 @@ private:
     void disarm_epilogue();
 
     // launch and end
+    void adopt_options();
+    void drop_own_scopes();
     void launch(const std::source_location& at);
     void conclude();
 

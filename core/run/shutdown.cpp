@@ -48,15 +48,22 @@ private:
 };
 
 Scheduler::Scheduler(Reactor& reactor, const RuntimeOptions& options, Runtime& runtime)
-    : reactor_(reactor), runtime_(runtime), options_(options), observer_(options.observer), labels_(options.labels), globals_(exception_globals()) {
-    if (labels_ == nullptr && (options_.chooser != nullptr || observer_ != nullptr)) {
-        own_labels_ = std::make_unique<LabelBook>();
-        labels_ = own_labels_.get();
-    }
+    : reactor_(reactor), runtime_(runtime), options_(options), globals_(exception_globals()) {
+    adopt_options();
     stacks_ = options_.stack_pool;
     if (stacks_ == nullptr) {
         own_stacks_ = std::make_unique<StackPool>(options_.stack);
         stacks_ = own_stacks_.get();
+    }
+    state_ = State::ready;
+}
+
+void Scheduler::adopt_options() {
+    observer_ = options_.observer;
+    labels_ = options_.labels;
+    if (labels_ == nullptr && (options_.chooser != nullptr || observer_ != nullptr)) {
+        own_labels_ = std::make_unique<LabelBook>();
+        labels_ = own_labels_.get();
     }
     if (labels_ != nullptr) { loop_label_ = labels_->root(options_.name == "main" ? "loop" : std::string(options_.name) + ".loop"); }
     private_scope_ = make_scope(nullptr, true, "scheduler");
@@ -64,21 +71,39 @@ Scheduler::Scheduler(Reactor& reactor, const RuntimeOptions& options, Runtime& r
     scheduler_core_ = Ref<CoroutineCore>(new SchedulerCoroutine(*this));
     scheduler_core_->label_ = loop_label_;
     scheduler_core_->scope_ = private_scope_.get();
-    state_ = State::ready;
+}
+
+void Scheduler::renew(const RuntimeOptions& options) {
+    HEDDLE_ASSERT(state_ != State::active, "a runtime is renewed between runs");
+    options_ = options;
+    drop_own_scopes();
+    HEDDLE_ASSERT(root_scopes_.empty(), "no scope of an earlier run is left");
+    last_coroutine_id_ = last_scope_id_ = spawned_ = switches_ = 0;
+    main_start_handlers_.clear();
+    heartbeat_.reset();
+    exit_ = pending_ = {};
+    if (labels_ != nullptr) { labels_->reset(); }
+    adopt_options();
 }
 
 Scheduler::~Scheduler() {
     HEDDLE_ASSERT(state_ != State::active, "a runtime outlives its run");
-    scheduler_core_->scope_ = nullptr;
-    scheduler_core_.reset();
     main_core_.reset();
-    std::erase(root_scopes_, private_scope_.get());
-    private_scope_->terminated_ = true;
-    private_scope_.reset();
-    if (main_scope_) {
-        std::erase(root_scopes_, main_scope_.get());
-        main_scope_->terminated_ = true;
-        main_scope_.reset();
+    drop_own_scopes();
+}
+
+/// The scopes that the runtime made for itself go without finally handlers: nothing of a program lives in them any more.
+void Scheduler::drop_own_scopes() {
+    if (scheduler_core_) {
+        scheduler_core_->scope_ = nullptr;
+        scheduler_core_.reset();
+    }
+    for (Ref<ScopeCore>* scope : {&private_scope_, &main_scope_}) {
+        if (!*scope) { continue; }
+        std::erase(root_scopes_, scope->get());
+        (*scope)->terminated_ = true;
+        (*scope)->drop_reference();  // the structure's own
+        scope->reset();
     }
 }
 

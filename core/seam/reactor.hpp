@@ -126,6 +126,8 @@ public:
     [[nodiscard]] virtual bool has_closing() const { return false; }
     /// May this opportunity poll (SCH-36)? Cheap. `in_place`: the opportunity is a coroutine's own tick, else the loop's (SCH-39.4).
     [[nodiscard]] virtual bool poll_due(bool in_place) = 0;
+    /// Whose stack hosts the next ticks (0: the loop): simulated choice points are named after it. Told only where a Chooser is attached.
+    virtual void set_anchor(Label host) { (void)host; }
 
     // ── sources; each opened stopped, except requests, whose work begins at once (RCT-12) ──
 
