@@ -260,6 +260,7 @@ TEST_P(ReactorContract, TimerPassHoldsAlthoughACallbackRefreshesTheClock) {  // 
     Probe third;
     started_timer(first, {.timeout = 1ms});
     started_timer(third, {.timeout = 60ms});
+    const Instant third_deadline = reactor().now() + 60ms;
     first.then = [&](const Seen&) {
         started_timer(second, {.timeout = 0ms});
         harness->pass_time(100ms);
@@ -267,7 +268,9 @@ TEST_P(ReactorContract, TimerPassHoldsAlthoughACallbackRefreshesTheClock) {  // 
     };
     run_until([&] { return !reactor().alive(); });
     EXPECT_GT(second.seen[0].tick, first.seen[0].tick);
-    EXPECT_GT(third.seen[0].tick, first.seen[0].tick) << "it was not due when the pass began";
+    if (first.seen[0].now < third_deadline) {  // else the machine stood still for so long that both were due
+        EXPECT_GT(third.seen[0].tick, first.seen[0].tick) << "it was not due when the pass began";
+    }
 }
 
 TEST_P(ReactorContract, DueTimerThatAnEarlierOneStoppedDoesNotFire) {  // RCT-30, RCT-11

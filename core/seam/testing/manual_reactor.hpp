@@ -78,6 +78,7 @@ public:
     [[nodiscard]] bool is_up() const override { return sink_ != nullptr; }
     void refresh_clock() override;
     bool tick(TickMode mode) override;
+    [[nodiscard]] bool has_closing() const override { return !closing_.empty(); }
     [[nodiscard]] bool poll_due(bool in_place) override;
 
     SourceId open_timer(const TimerOptions& timer, const SourceOptions& options) override;
