@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged traces by the thousand: whatever happens to a file, the reader answers with a valid trace or with one short
-// line. Method: a fixed generator breaks the sample traces in twelve ways, up to four times each. Bound: 30,000 damaged
-// texts.
+// line. Method: a fixed generator breaks the sample traces in twelve ways, one to three times each. Bound: 12,000
+// damaged texts.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -111,9 +111,9 @@ TEST(DamagedTrace, IsRefusedInOneLineOrReadAsAValidTrace) {
     std::size_t refused = 0;
     const std::vector<std::string> samples = sample_texts();
     Numbers numbers(20'240'117);
-    for (int round = 0; round < 30'000; ++round) {
+    for (int round = 0; round < 12'000; ++round) {
         std::string text = samples[numbers.below(samples.size())];
-        for (std::size_t i = 1 + numbers.below(4); i > 0; --i) { text = damaged(std::move(text), numbers); }
+        for (std::size_t i = 1 + numbers.below(3); i > 0; --i) { text = damaged(std::move(text), numbers); }
         const Result<Trace> trace = from_json(text, "t.json");
         if (!trace) {
             ++refused;
@@ -135,8 +135,8 @@ TEST(DamagedTrace, IsRefusedInOneLineOrReadAsAValidTrace) {
         ASSERT_FALSE(render(*trace).empty());
     }
     // Both answers have to be common, or the damage is too strong or too weak to say anything.
-    EXPECT_GT(accepted, 1'000U);
-    EXPECT_GT(refused, 10'000U);
+    EXPECT_GT(accepted, 300U);
+    EXPECT_GT(refused, 5'000U);
 }
 
 TEST(DamagedTrace, IsRefusedWhereverItIsCutOff) {

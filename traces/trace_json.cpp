@@ -19,7 +19,12 @@ using nlohmann::json;
 
 // ── writing ──
 
-std::string escaped(const std::string& text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
+/// As JSON string; nearly every text is plain ASCII and needs no more than its quotes.
+std::string escaped(const std::string& text) {
+    const auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    if (std::all_of(text.begin(), text.end(), plain)) { return '"' + text + '"'; }
+    return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 class Writer {
 public:
@@ -128,7 +133,6 @@ public:
         return before;
     }
     friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
-    friend bool operator!=(const Cursor& a, const Cursor& b) { return a.at_ != b.at_; }
 
 private:
     const char* at_;

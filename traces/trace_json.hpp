@@ -8,7 +8,7 @@
 //     strings (JSON numbers lose bits beyond 2^53 in most programs), a newline at the end. from_json(to_json(t)) == t
 //     for every valid t whose texts are UTF-8; other bytes become U+FFFD.
 // J2  The reader keeps no tree: values go into the Trace as they are read, and the first wrong one ends it, however
-//     deep or long the rest may be. Memory is bounded by a small multiple of the text.
+//     deep or long the rest may be. Memory is at most about ten times the text.
 // J3  Unknown and duplicate members are refused, and so is every version but ours.
 // Choice points: none.
 #pragma once
