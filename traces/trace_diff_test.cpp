@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The first divergence: that it is the first, that it is told with its neighbours, and that each kind is told from the
+// others.
 #include "heddle/traces/trace_diff.hpp"
 
 #include <gtest/gtest.h>

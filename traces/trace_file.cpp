@@ -77,6 +77,7 @@ void sync_folder_of(const std::string& path) {
 int open_part(const std::string& path, std::string& part) {
     constexpr int attempts = 1000;  // parts of a process that died, whose id we have now
     for (int attempt = 0; attempt < attempts; ++attempt) {
+        // The name of a part, which never outlives the call: outside every world.
         part = path + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
         const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) { return fd; }

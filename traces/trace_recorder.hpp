@@ -5,7 +5,7 @@
 //     └───── on_event, on_touch ──▶   │
 //                                     └── take(recipe, outcome) ──▶ Trace
 //
-// TR1  It never influences the run (DESIGN's third door): it hands on what the inner chooser answered, and nothing it
+// TR1  It never influences the run (the third door): it hands on what the inner chooser answered, and nothing it
 //      does can be seen from the world.
 // TR2  During the run it keeps labels, not texts. Texts are looked up when the trace is taken, so the book must still
 //      know the run's labels then: take the trace before the book is reset.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The recorder: what ends up in a trace, what the hash sees, and that the run never notices.
 #include "heddle/traces/trace_recorder.hpp"
 
 #include <gtest/gtest.h>
