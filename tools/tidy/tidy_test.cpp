@@ -22,6 +22,8 @@ const Paths run{"core/base/", "core/seam/", "core/run/"};
 const Paths program{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/"};
 const Paths simulation{"core/base/", "core/seam/", "core/run/", "traces/", "simreactor/"};
 const Paths recorded{"core/base/", "core/seam/", "traces/"};
+const Paths sampled{"core/base/", "core/seam/", "traces/", "traces/testing/recorded_run.hpp",
+                    "traces/testing/sample_trace.hpp"};
 const Paths operating_system{"core/base/", "core/seam/", "realreactor/"};
 const Paths simulated_files{"core/base/", "core/seam/", "simreactor/prng.hpp", "simreactor/net/", "simreactor/disk/"};
 const Paths both_worlds{"core/", "traces/", "simreactor/", "realreactor/", "properties/"};
@@ -33,46 +35,48 @@ const Paths bench_ends{"_bench.cpp"};
 const Paths json_ends{"_json.cpp", "_json_test.cpp"};
 const Paths nowhere{};
 
-// clang-format off: a table
+// A row: files whose path begins so; what of the repository they may include; what of it not; which libraries.
+// clang-format off
 const IncludeTable include_table{
     .rows{
-        {"core/base/", base, {}, {abi}},  // ErrorValue names the types of exceptions
-        {"core/seam/", seam, {}, {}},
+        {"core/base/",                  base, {}, {abi}},  // ErrorValue names the types of exceptions
+        {"core/seam/",                  seam, {}, {}},
         {"core/seam/reactor_contract.hpp", seam, {}, {gtest, posix}},
-        {"core/seam/contract/", seam, {}, {gtest, posix, threads}},  // its groups of tests
-        {"core/run/", run, {}, {abi, posix}},  // stacks are mapped memory; an overflow is a signal
+        {"core/seam/contract/",         seam, {}, {gtest, posix, threads}},  // its groups of tests
+        {"core/run/",                   run, {}, {abi, posix}},  // stacks are mapped memory; an overflow is a signal
         // The stack switch is fiber.cpp and its private half: the jump, the announcements, the handler of overflows.
-        {"core/run/fiber.cpp", run, {}, {abi, posix, boost_context, instrument}},
+        {"core/run/fiber.cpp",          run, {}, {abi, posix, boost_context, instrument}},
         {"core/run/detail/balanced_jump", run, {}, {boost_context}},
         {"core/run/detail/sanitizer.hpp", run, {}, {instrument}},
         {"core/run/detail/overflow_handler.cpp", run, {}, {posix, threads}},
-        {"core/run/stack_pool.cpp", run, {}, {posix, instrument, threads}},
-        {"core/sync/", program, {}, {}},
-        {"core/io/", program, {}, {}},
-        {"core/capi/", program, {}, {}},
-        {"core/bridge/", program, {}, {threads}},  // the one part of core that other threads enter
-        {"core/heddle.hpp", {"core/"}, {}, {}},
-        {"traces/", recorded, {}, {}},
-        {"traces/trace_file.cpp", recorded, {}, {posix}},  // files are written whole or not at all
-        {"simreactor/net/", simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
-        {"simreactor/disk/", simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
-        {"simreactor/", simulation, {}, {instrument}},  // a frozen world's memory is hidden from leak checkers
-        {"simreactor/explore/", simulation, {}, {posix, threads}},  // workers are processes
-        {"realreactor/", operating_system, {}, {uv, posix, threads}},
-        {"properties/", both_worlds, {}, {rapidcheck, gtest, posix, threads}},
-        {"properties/oracle/", both_worlds, {}, {}},  // so that a simrun needs neither RapidCheck nor GoogleTest
-        {"properties/scenario/", both_worlds, {}, {}},
-        {"properties/planted/", both_worlds, {}, {}},
-        {"tools/", everything, {}, {cli11, fmt, posix, threads}},
-        {"examples/", everything, {}, {threads}},
+        {"core/run/stack_pool.cpp",     run, {}, {posix, instrument, threads}},
+        {"core/sync/",                  program, {}, {}},
+        {"core/io/",                    program, {}, {}},
+        {"core/capi/",                  program, {}, {}},
+        {"core/bridge/",                program, {}, {threads}},  // the one part of core that other threads enter
+        {"core/heddle.hpp",             {"core/"}, {}, {}},
+        {"traces/",                     recorded, {}, {}},
+        {"traces/trace_file.cpp",       recorded, {}, {posix}},  // files are written whole or not at all
+        {"traces/schema/sample_traces.cpp", sampled, {}, {}},  // prints the tests' traces for an independent validator
+        {"simreactor/net/",             simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
+        {"simreactor/disk/",            simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
+        {"simreactor/",                 simulation, {}, {instrument}},  // a frozen world's memory is hidden from leak checkers
+        {"simreactor/explore/",         simulation, {}, {posix, threads}},  // workers are processes
+        {"realreactor/",                operating_system, {}, {uv, posix, threads}},
+        {"properties/",                 both_worlds, {}, {rapidcheck, gtest, posix, threads}},
+        {"properties/oracle/",          both_worlds, {}, {}},  // so that a simrun needs neither RapidCheck nor GoogleTest
+        {"properties/scenario/",        both_worlds, {}, {}},
+        {"properties/planted/",         both_worlds, {}, {}},
+        {"tools/",                      everything, {}, {cli11, fmt, posix, threads}},
+        {"examples/",                   everything, {}, {threads}},
     },
     .kinds{
         // ends of the name, parts of the path, libraries, below which folders (none: all), what of the repository
-        {test_ends, {"/testing/"}, {gtest, posix, threads}, {}, nowhere},
-        {test_ends, {"/testing/"}, {}, {"simreactor/", "realreactor/"}, program},
-        {test_ends, {"/testing/"}, {}, {"core/"}, {"core/seam/testing/"}},
+        {test_ends,  {"/testing/"},    {gtest, posix, threads}, {}, nowhere},
+        {test_ends,  {"/testing/"},    {}, {"simreactor/", "realreactor/"}, program},
+        {test_ends,  {"/testing/"},    {}, {"core/"}, {"core/seam/testing/"}},
         {bench_ends, {"tools/bench/"}, {benchmark, boost_context, boost_fiber, uv, posix, threads}, {}, program},
-        {json_ends, {}, {json}, {"traces/", "simreactor/", "properties/", "tools/"}, nowhere},
+        {json_ends,  {},               {json}, {"traces/", "simreactor/", "properties/", "tools/"}, nowhere},
     },
 };
 // clang-format on
