@@ -67,6 +67,8 @@ public:
         HEDDLE_ASSERT(is_armed(slot), "TQ2");
         return heap_[places_[slot]];
     }
+    /// The start id given out last, 0 before the first: what is armed from now on has a greater one.
+    [[nodiscard]] std::uint64_t last_start_id() const { return last_start_id_; }
     /// Armed timers in no order; for those who sort or count.
     [[nodiscard]] const std::vector<Entry>& unordered() const { return heap_; }
 

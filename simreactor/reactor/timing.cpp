@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/simreactor/reactor/timing.hpp"
+
+#include <string>
+
+#include "heddle/core/base/error.hpp"
+
+namespace heddle::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+void require(bool holds, const std::string& what, Duration found) {
+    if (!holds) { throw ValueError("timing: " + what + ", found " + std::to_string(found.count()) + " ns"); }
+}
+
+void validate(const char* name, const Latency& latency) {
+    require(latency.min >= Duration::zero(), std::string(name) + ".min must not be negative", latency.min);
+    require(latency.max >= latency.min, std::string(name) + ".max must not be below " + name + ".min", latency.max);
+}
+
+}  // namespace
+
+Timing Timing::at(TimeLevel level) {
+    Timing timing{.level = level};
+    if (level == TimeLevel::T2) {
+        timing.jitter = 1ms;
+        timing.task = {0ms, 10ms};
+        timing.post = {0ms, 10ms};
+    }
+    timing.validate();
+    return timing;
+}
+
+void Timing::validate() const {
+    if (level > TimeLevel::T2) {
+        throw ValueError("timing: level must be T0, T1 or T2, found " + std::string(trace::to_string(level)) +
+                         ", which is not built yet");
+    }
+    require(jitter >= Duration::zero(), "jitter must not be negative", jitter);
+    require(jitter == Duration::zero() || level == TimeLevel::T2, "jitter needs level T2", jitter);
+    sim::validate("task", task);
+    sim::validate("post", post);
+}
+
+}  // namespace heddle::sim

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing: how freely simulated time moves. Everything pending has a window [earliest, latest] of virtual time:
+//
+//   level   timer armed for d           completion, exit, post, step with a latency of a … b
+//   T0      [d, d], ties by start id    [now + a, now + a]
+//   T1      [d, d], ties in any order   [now + a, now + a]
+//   T2      [d, d + jitter]             [now + a, now + b]
+//
+// TM1  i may happen next iff earliest(i) ≤ latest(j) for everything pending j.
+// TM2  Within one pass of timers an earlier deadline never fires after a later one (RCT-66): under T2 the one that is overtaken
+//      is late for the pass and waits for the next.
+// T3 (difference bounds) and T4 (untimed) have their names; asking for them is refused until they exist.
+// Choice points: none here; SimReactor asks.
+#pragma once
+
+#include "heddle/core/base/time.hpp"
+#include "heddle/traces/trace.hpp"
+
+namespace heddle::sim {
+
+using TimeLevel = trace::TimeLevel;
+
+/// How long something takes. Under T0 and T1 it is `min`. Requires: 0 ≤ min ≤ max.
+struct Latency {
+    Duration min = Duration::zero();
+    Duration max = Duration::zero();
+
+    [[nodiscard]] static constexpr Latency exactly(Duration value) { return {value, value}; }
+    friend bool operator==(const Latency&, const Latency&) = default;
+};
+
+/// When something may happen.
+struct Window {
+    Instant earliest;
+    Instant latest;
+};
+
+struct Timing {
+    TimeLevel level = TimeLevel::T1;
+    Duration jitter = Duration::zero();  ///< by how much a timer may be late; T2 only
+    Latency task{};                      ///< of a worker-pool request, from its begin to its completion
+    Latency post{};                      ///< of a post that names no latency of its own
+
+    /// Sensible values for a level: nothing takes time under T0 and T1; under T2 timers are up to 1 ms late, requests and posts
+    /// take up to 10 ms. Throws ValueError for T3 and T4.
+    [[nodiscard]] static Timing at(TimeLevel level);
+
+    /// Throws ValueError, naming the member, its value and its range.
+    void validate() const;
+
+    /// The window of what begins at `now` and takes `latency`, in multiples of `resolution` (RCT-24).
+    [[nodiscard]] Window window(Instant now, const Latency& latency, Duration resolution) const {
+        const Instant earliest = now + round_up(latency.min, resolution);
+        return {earliest, level < TimeLevel::T2 ? earliest : now + round_up(latency.max, resolution)};
+    }
+    [[nodiscard]] Instant latest(Instant deadline) const {
+        return level < TimeLevel::T2 ? deadline : deadline + jitter;
+    }
+};
+
+}  // namespace heddle::sim
