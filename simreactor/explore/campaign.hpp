@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// explore: a search through a program's schedules, as a function.
+//
+//   program ──▶ worlds, one schedule each ──violation──▶ recorded again ──▶ shrunk ──▶ Report.violation->trace
+//
+// CP1  What is reported was seen twice: the schedule of a violation is run again with a recorder, and has to end the same way.
+// CP2  A search says what its answer rests on and what it left out; a bounded one is never called complete.
+// CP3  The same options give the same report, the time aside: a budget in seconds reads the clock that the caller passes in.
+// Chance enters with the seed, in the strategies random and delay.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/simreactor/world/scenario.hpp"
+#include "heddle/simreactor/world/world.hpp"
+
+namespace heddle::sim {
+
+enum class Strategy : std::uint8_t { exhaustive, random, delay };
+[[nodiscard]] std::string_view to_string(Strategy strategy);
+[[nodiscard]] std::optional<Strategy> strategy_from(std::string_view text);
+
+struct Progress {
+    std::uint64_t runs = 0;
+    std::uint64_t distinct = 0;
+    std::uint32_t depth = 0;  ///< deviations of the present run, for the exhaustive strategy
+    double seconds = 0;       ///< 0 without a clock
+    trace::Order order = trace::Order::faithful;
+};
+
+struct ExploreOptions {
+    Strategy strategy = Strategy::exhaustive;
+    std::optional<trace::Order> order{};  ///< none: faithful first, then any
+    TimeLevel time = TimeLevel::T1;
+    std::optional<std::uint32_t> bound{}; ///< answers other than 0 in one schedule; for `delay`: 2 if none
+    std::uint64_t runs_max = 100'000;     ///< schedules, both orders together
+    double seconds_max = 0;               ///< 0: no limit; needs `clock`
+    std::function<double()> clock{};      ///< seconds since anything; the simulator itself has no clock
+    std::uint64_t seed = 1;
+    bool shrink = true;
+    std::uint64_t shrink_runs_max = 2'000;
+    std::size_t violations_max = 1;       ///< the search ends after as many different invariants
+    std::function<OracleList()> oracles{};
+    std::function<void(WorldOptions&)> world{};  ///< last word on the options of its worlds
+    std::function<void(const Progress&)> progress{};
+    std::uint64_t progress_every = 4096;         ///< runs between two reports
+    std::function<bool()> stop{};                ///< asked now and then; true ends the search with what was found
+    trace::Recipe recipe{};                      ///< scenario, parameters and planted bug for the traces
+    bool keep_events = true;                     ///< of a violation's trace
+};
+
+struct Found {
+    std::string invariant;
+    std::string message;
+    std::string mode;           ///< weakest assumption that reaches it: "faithful", "any+jitter", …
+    trace::Trace trace;         ///< shrunk; replays to this violation
+    std::uint64_t runs = 0;     ///< schedules up to and including the first that violated it
+    std::size_t decisions_found = 0;  ///< deviations before shrinking
+    std::uint64_t shrink_runs = 0;
+};
+
+struct Report {
+    bool complete = false;        ///< every schedule was run
+    std::string rests_on = "declared";
+    std::string bound;            ///< what was left out on purpose, as text: "2"; empty if nothing
+    std::uint64_t runs = 0;
+    std::uint64_t traces = 0;     ///< distinct schedules (sequences of answers)
+    std::uint64_t redundant = 0;
+    std::uint64_t cut = 0;        ///< runs that a limit or a violation ended
+    double seconds = 0;
+    std::vector<Found> violations;
+    std::optional<Found> violation{};  ///< the first of them
+    bool stopped = false;         ///< a budget or the caller ended it
+};
+
+/// Searches the schedules of `program`. Attaches no oracle by itself: assertions, checks, deadlock, unhandled errors and hangs are
+/// what it looks for; more through `options.oracles`. Throws ValueError for impossible options.
+[[nodiscard]] Report explore(const Program& program, const ExploreOptions& options = {});
+/// The same for a scenario, with its oracles and its world.
+[[nodiscard]] Report explore(const ScenarioCall& call, ExploreOptions options = {});
+
+/// World options that a recipe stands for, without chooser, observers and oracles.
+[[nodiscard]] WorldOptions world_options(const trace::Recipe& recipe);
+/// A recipe for a world's options: everything a replay needs to build it again.
+void describe_world(const WorldOptions& options, trace::Recipe& recipe);
+
+}  // namespace heddle::sim

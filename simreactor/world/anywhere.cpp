@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/simreactor/world/anywhere.hpp"
+
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/simreactor/world/world.hpp"
+
+namespace heddle::sim {
+namespace {
+
+/// The simulated reactor of the running coroutine's runtime, or null.
+SimReactor* simulated() {
+    Scheduler* scheduler = ambient_scheduler();
+    return scheduler == nullptr ? nullptr : dynamic_cast<SimReactor*>(&scheduler->reactor());
+}
+
+}  // namespace
+
+std::uint32_t choose(std::uint32_t n, std::string_view name) {
+    HEDDLE_ASSERT(n >= 1, "a choice has an alternative");
+    SimReactor* reactor = simulated();
+    if (reactor == nullptr || n == 1) { return 0; }
+    Scheduler& scheduler = *ambient_scheduler();
+    Chooser* chooser = scheduler.chooser();
+    if (chooser == nullptr || !reactor->options().mask.has(ChoiceKind::value)) { return 0; }
+    const CoroutineCore* self = scheduler.current();
+    const Label at = scheduler.labels()->point(self != nullptr ? self->label() : Label{}, name);
+    return chooser->choose({ChoiceKind::value, at, n, {}});
+}
+
+void anywhere(UniqueFunction<void()> run, std::string_view name) {
+    Runtime& runtime = current_runtime("anywhere");
+    SimReactor* reactor = simulated();
+    if (reactor == nullptr) {
+        runtime.add_microtask(std::move(run));
+        return;
+    }
+    PostOptions options;
+    options.anywhere = true;
+    reactor->post(name, std::move(run), options);
+}
+
+}  // namespace heddle::sim

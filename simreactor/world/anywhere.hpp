@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim::choose and sim::anywhere: a program's own free decisions. Both have an answer where no simulated world runs, so that one
+// scenario runs on libuv, too.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "heddle/core/base/unique_function.hpp"
+
+namespace heddle::sim {
+
+/// One of 0 … n-1: a data choice (`value`) of the running world; 0 where none runs. Requires: n ≥ 1. Suspends: no.
+/// @param name  tells this decision from others of the same coroutine; a literal
+[[nodiscard]] std::uint32_t choose(std::uint32_t n, std::string_view name = "choose");
+
+/// A post that arrives at every point where one could (CP-CANCEL): `run` executes once, in scheduler phase; it may cancel, wake and
+/// spawn internally, and must not suspend. Where no simulated world runs it is posted at once. Requires: inside a coroutine.
+void anywhere(UniqueFunction<void()> run, std::string_view name = "anywhere");
+
+}  // namespace heddle::sim

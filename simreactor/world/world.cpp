@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/simreactor/world/world.hpp"
+
+#include <utility>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEDDLE_HAS_LSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define HEDDLE_HAS_LSAN 1
+#endif
+#if defined(HEDDLE_HAS_LSAN)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace heddle::sim {
+namespace {
+
+thread_local World* current_world = nullptr;
+
+/// What a world allocates is not checked for leaks: a frozen one leaves its heap behind on purpose (WD2), and which one will freeze is
+/// not known before. core's own leaks are the business of its unit tests, which run outside of worlds.
+class Unchecked {
+public:
+#if defined(HEDDLE_HAS_LSAN)
+    Unchecked() { __lsan_disable(); }
+    ~Unchecked() { __lsan_enable(); }
+#else
+    Unchecked() = default;
+    ~Unchecked() {}  // not defaulted: the guard is used for its lifetime alone
+#endif
+    Unchecked(const Unchecked&) = delete;
+    Unchecked& operator=(const Unchecked&) = delete;
+};
+
+/// A violation found on the host's own stack, where no world can be left for good.
+struct HostViolation {};
+
+}  // namespace
+
+[[gnu::noinline]] World* World::current() noexcept { return current_world; }
+
+World::World(WorldOptions options) : options_(std::move(options)), prng_(options_.seed) {
+    stacks_ = std::make_unique<StackPool>();
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.front()->name = "main";
+}
+
+World::~World() = default;
+
+void World::add_node(std::string_view name, Program program) {
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->name = name;
+    nodes_.back()->program = std::move(program);
+}
+
+void World::prepare(Node& node, bool alone) {
+    node.world = this;
+    node.error = {};
+    node.finished = node.idle = node.may_advance = false;
+    node.ambient = nullptr;
+    Observer* observer = observers_.empty() ? nullptr : &observers_;
+    SimReactor::Options reactor;
+    reactor.chooser = options_.chooser;
+    reactor.observer = observer;
+    reactor.book = options_.chooser != nullptr || observer != nullptr ? &labels_ : nullptr;
+    reactor.timing = options_.timing;
+    reactor.fairness = options_.fairness;
+    reactor.mask = options_.mask;
+    reactor.faults = options_.faults;
+    reactor.resolution = options_.resolution;
+    if (!alone) {
+        reactor.clock = &clock_;
+        reactor.on_idle = [this, &node](SimReactor&, Instant next) { return idle(node, next); };
+        reactor.name = node.name == "main" ? "loop" : node.name.data();
+    }
+    RuntimeOptions runtime;
+    runtime.stack_pool = stacks_.get();
+    runtime.chooser = options_.chooser;
+    runtime.observer = observer;
+    runtime.labels = reactor.book;
+    runtime.name = node.name;
+    runtime.any_order = options_.order == trace::Order::any && options_.mask.has(ChoiceKind::dispatch);
+    runtime.zombie_timeout = options_.zombie_timeout;
+    runtime.switches_max = options_.switches_max;
+    runtime.hand_over = options_.hand_over;
+    runtime.pool_contexts = options_.pool_contexts;
+    runtime.shares_thread = !alone;
+    if (node.runtime) {
+        node.reactor->reset();
+        node.reactor->configure(std::move(reactor));
+        node.runtime->scheduler().renew(runtime);
+    } else {
+        node.reactor = std::make_unique<SimReactor>(std::move(reactor));
+        node.runtime = std::make_unique<Runtime>(*node.reactor, runtime);
+    }
+    node.stack = stacks_->acquire();
+    node.fiber.create(node.stack, &World::node_entry, &node);
+}
+
+void World::node_entry(void* argument) {
+    Node& node = *static_cast<Node*>(argument);
+    World& world = *node.world;
+    try {
+        const Program& program = &node == world.nodes_.front().get() ? world.first_program_ : node.program;
+        node.runtime->run([&program] { program(); });
+    } catch (...) {
+        const ErrorValue& known = node.runtime->exit_error();
+        node.error = known ? known : ErrorValue(std::current_exception());
+    }
+    node.finished = true;
+    Fiber::switch_away_for_good(node.fiber, world.host_, exception_globals());
+}
+
+void World::enter(Node& node) {
+    running_ = &node;
+    on_host_ = false;
+    exchange_ambient_scheduler(node.ambient);
+    Fiber::switch_to(host_, node.fiber, exception_globals());
+    node.ambient = exchange_ambient_scheduler(nullptr);
+    on_host_ = true;
+    running_ = nullptr;
+}
+
+/// A node has nothing to do before `next`: the others get their turn. True if it should look again.
+bool World::idle(Node& node, Instant next) {
+    node.next = next;
+    node.idle = true;
+    Fiber::switch_to(node.fiber, host_, exception_globals());
+    node.idle = false;
+    return !std::exchange(node.may_advance, false);
+}
+
+/// The node that goes on: one that has not waited yet, else the one whose next happening is the earliest; ties are asked.
+World::Node* World::pick() {
+    std::vector<Node*> candidates;
+    bool runnable = false;
+    Instant earliest = Instant::never();
+    for (const auto& node : nodes_) {
+        if (node->finished) { continue; }
+        if (!node->idle) {
+            if (!std::exchange(runnable, true)) { candidates.clear(); }
+            candidates.push_back(node.get());
+            continue;
+        }
+        if (runnable) { continue; }
+        node->next = node->reactor->next_happening();
+        if (node->next < earliest) {
+            earliest = node->next;
+            candidates.clear();
+        }
+        if (node->next == earliest) { candidates.push_back(node.get()); }
+    }
+    if (candidates.empty()) { return nullptr; }
+    std::size_t chosen = 0;
+    if (candidates.size() > 1 && options_.chooser != nullptr && options_.mask.has(ChoiceKind::node)) {
+        std::vector<Label> labels;
+        for (const Node* node : candidates) { labels.push_back(LabelBook::of(node->name)); }
+        const Label at = labels_.point(LabelBook::of("loop"), to_string(ChoiceKind::node));
+        chosen = options_.chooser->choose({ChoiceKind::node, at, static_cast<std::uint32_t>(labels.size()), labels});
+    }
+    Node& node = *candidates[chosen];
+    node.may_advance = node.idle;
+    return &node;
+}
+
+void World::drive(bool alone) {
+    if (alone) {
+        enter(*nodes_.front());
+        return;
+    }
+    while (!frozen_) {
+        Node* node = pick();
+        if (node == nullptr) { return; }
+        enter(*node);
+    }
+}
+
+void World::violated(const Violation& violation) {
+    if (frozen_) { return; }  // a violation while the host looks at a frozen world: the process is broken, abort
+    violation_ = violation;
+    frozen_ = true;
+    if (options_.on_violation) { options_.on_violation(); }
+    for (Observer* observer : options_.observers) {
+        observer->on_event({EventKind::violated, running_ != nullptr ? running_->reactor->now() : Instant{}, {}, {}, 0, 0, violation_.invariant});
+    }
+    if (on_host_) { throw HostViolation{}; }
+    gone_ = std::make_unique<Fiber>();  // whoever runs is never resumed; the object must not lie on the stack that is being left
+    Fiber::switch_away_for_good(*gone_, host_, exception_globals());
+}
+
+/// Drops what a violation froze (WD2): stacks as a whole, runtime memory and user heap leaked.
+void World::bury() {
+    for (const auto& node : nodes_) {
+        node->fiber.destroy();
+        static_cast<void>(node->runtime.release());
+        node->reactor->reset(SimReactor::ResetMode::abandon);
+        static_cast<void>(node->reactor.release());
+    }
+    stacks_ = std::make_unique<StackPool>();
+    labels_.reset();
+}
+
+Outcome World::conclude() {
+    Outcome outcome;
+    if (!frozen_) {
+        for (const auto& node : nodes_) {
+            if (!node->error) { continue; }
+            outcome.kind = options_.errors_are_violations ? trace::OutcomeKind::violation : trace::OutcomeKind::error;
+            bool deadlock = false;
+            for (ErrorValue at = node->error; at; at = at.previous()) {
+                try {
+                    at.rethrow();
+                } catch (const DeadlockError&) {
+                    deadlock = true;
+                } catch (...) {
+                    continue;
+                }
+            }
+            outcome.invariant = deadlock ? "DEADLOCK" : "UNHANDLED";
+            for (ErrorValue at = node->error; at; at = at.previous()) {
+                outcome.message += (outcome.message.empty() ? "" : ", after ") + at.describe();
+            }
+            break;
+        }
+    }
+    if (outcome.kind == trace::OutcomeKind::ok && !frozen_) {
+        try {
+            for (Oracle* oracle : options_.oracles) { oracle->at_end(*this); }
+        } catch (const HostViolation&) {
+        }
+    }
+    if (frozen_) {
+        outcome.kind = trace::OutcomeKind::violation;
+        outcome.invariant = violation_.invariant;
+        outcome.message = violation_.message;
+        outcome.file = violation_.file;
+        outcome.line = violation_.line;
+    }
+    outcome.end = nodes_.front()->reactor->now();
+    return outcome;
+}
+
+Outcome World::run(const Program& program) {
+    const Unchecked unchecked;
+    first_program_ = program;
+    frozen_ = false;
+    violation_ = {};
+    clock_ = VirtualClock{};
+    labels_.reset();
+    prng_ = Prng{options_.seed};
+    observers_.clear();
+    for (Oracle* oracle : options_.oracles) { observers_.add(*oracle); }
+    for (Observer* observer : options_.observers) { observers_.add(*observer); }
+    const bool alone = nodes_.size() == 1;
+    for (const auto& node : nodes_) { prepare(*node, alone); }
+    World* const outer_world = std::exchange(current_world, this);
+    ViolationSink* const outer_sink = exchange_violation_sink(this);
+    Scheduler* const outer = exchange_ambient_scheduler(nullptr);
+    for (Oracle* oracle : options_.oracles) { oracle->begin(*this); }
+    drive(alone);
+    Outcome outcome = conclude();
+    if (options_.at_end) { options_.at_end(outcome); }
+    exchange_ambient_scheduler(outer);
+    exchange_violation_sink(outer_sink);
+    current_world = outer_world;
+    first_program_ = {};
+    if (frozen_) {
+        bury();
+    } else {
+        for (const auto& node : nodes_) {
+            node->fiber.destroy();
+            stacks_->release(node->stack);
+        }
+    }
+    return outcome;
+}
+
+}  // namespace heddle::sim

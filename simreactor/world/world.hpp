@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// World: one simulated world: reactor, chooser, observers, and one Runtime per node, run until they end or something is violated.
+//
+//   host (the caller) ──run(program)──▶ node's stack: Runtime::run(program) ── coroutines …
+//        ▲                                   │ ended            │ HEDDLE_ASSERT, HEDDLE_CHECK, an oracle
+//        └───────────────────────────────────┴──── frozen ◀─────┘ switches away for good
+//
+// WD1  A world is an object: nothing in it is global. Thousands live in one process, one after another or on several threads.
+// WD2  A violation freezes the world: no exception that user code could swallow, no destructor runs on broken state. Its stacks go
+//      as a whole, its heap is leaked knowingly and hidden from leak checkers.
+// WD3  The same program with the same answers gives the same run, whether or not anybody observes it (INV-RCT-14).
+// WD4  The nodes of a world share its clock and the thread; one runs until it has nothing to do but wait, then another may.
+// Choice points: all of docs/spec/05-reactor.md, section 8, and `node` with several nodes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/simreactor/prng.hpp"
+#include "heddle/simreactor/reactor/sim_reactor.hpp"
+#include "heddle/traces/trace.hpp"
+
+namespace heddle::sim {
+
+class World;
+
+/// What a node's main coroutine runs. Called once per run; it must build everything anew each time.
+using Program = std::function<void()>;
+using Outcome = trace::Outcome;
+
+/// An Observer that knows invariants: it reports what is violated through report_violation (core/base/assert.hpp).
+class Oracle : public Observer {
+public:
+    /// Before the first event of a run; forgets earlier runs.
+    virtual void begin(World& world) = 0;
+    /// After every node has ended well, on the host's stack: what must be true then (kind E).
+    virtual void at_end(World& world) { (void)world; }
+    void on_event(const Event& event) override { (void)event; }
+};
+
+struct WorldOptions {
+    std::uint64_t seed = 1;  ///< of World::prng, for programs and fault plans; schedules come from the chooser
+    trace::Order order = trace::Order::faithful;
+    Timing timing{};
+    Fairness fairness{};
+    ChoiceMask mask = ChoiceMask::all();
+    bool faults = false;
+    Duration resolution = std::chrono::milliseconds(1);
+    Duration zombie_timeout = std::chrono::seconds(2);
+    std::uint64_t switches_max = 1'000'000;  ///< more is a violation, INV-LIVE-01; 0: no bound
+    /// An exception that leaves a node's run (an unhandled error, a deadlock) is a violation. Off: it is the outcome `error`.
+    bool errors_are_violations = true;
+    Chooser* chooser = nullptr;        ///< null: the baseline, nothing is asked
+    std::vector<Observer*> observers{};
+    std::vector<Oracle*> oracles{};
+    /// Called on the host's stack when the run is over and labels are still known: the moment to take a trace.
+    std::function<void(const Outcome&)> at_end{};
+    std::function<void()> on_violation{};  ///< called where it happened, before the world freezes: for debuggers
+    bool hand_over = true;      ///< RuntimeOptions of the same name
+    bool pool_contexts = true;
+};
+
+class World final : private ViolationSink {
+public:
+    explicit World(WorldOptions options = {});
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    /// One more node, started by the next run after the ones before it. @param name label root of its main coroutine; a literal
+    void add_node(std::string_view name, Program program);
+
+    /// Runs `program` as the only node, or as the first of several, until all have ended or a violation froze the world.
+    /// The world may run again after it, also after a violation.
+    Outcome run(const Program& program);
+
+    /// Other options for the next run; keeps memory. Cost: well under a microsecond.
+    void configure(const WorldOptions& options) { options_ = options; }
+    [[nodiscard]] const WorldOptions& options() const { return options_; }
+    WorldOptions& mutable_options() { return options_; }
+
+    /// The first node's, while it runs or after a run that ended well.
+    [[nodiscard]] Runtime& runtime() { return *nodes_.front()->runtime; }
+    [[nodiscard]] SimReactor& reactor() { return *nodes_.front()->reactor; }
+    [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
+    [[nodiscard]] Runtime& runtime(std::size_t node) { return *nodes_[node]->runtime; }
+    [[nodiscard]] LabelBook& labels() { return labels_; }
+    [[nodiscard]] Prng& prng() { return prng_; }
+    /// True once a violation has frozen the present run.
+    [[nodiscard]] bool is_frozen() const { return frozen_; }
+
+    /// The world whose run is in progress on this thread, or null.
+    [[nodiscard]] static World* current() noexcept;
+
+private:
+    struct Node {
+        std::string_view name;
+        Program program;
+        std::unique_ptr<SimReactor> reactor;
+        std::unique_ptr<Runtime> runtime;
+        Fiber fiber;
+        Stack stack{};
+        Scheduler* ambient = nullptr;
+        ErrorValue error{};
+        World* world = nullptr;
+        Instant next{};
+        bool finished = false;
+        bool idle = false;
+        bool may_advance = false;
+    };
+
+    void violated(const Violation& violation) override;
+    static void node_entry(void* argument);
+    void prepare(Node& node, bool alone);
+    void drive(bool alone);
+    void enter(Node& node);
+    bool idle(Node& node, Instant next);
+    Node* pick();
+    void bury();
+    Outcome conclude();
+
+    WorldOptions options_;
+    LabelBook labels_;
+    ObserverList observers_;
+    Prng prng_;
+    VirtualClock clock_;
+    std::unique_ptr<StackPool> stacks_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    Program first_program_;
+    Fiber host_;
+    std::unique_ptr<Fiber> gone_;  // the flow that a violation left
+    Node* running_ = nullptr;
+    Violation violation_;
+    bool frozen_ = false;
+    bool on_host_ = true;
+};
+
+}  // namespace heddle::sim
