@@ -2,6 +2,8 @@
 // Cancellation requests by target state (CAN-3, CAN-4, WKR-11), and the exits of protected regions.
 #include "heddle/core/run/cancellation.hpp"
 
+#include <cstdio>
+
 #include "heddle/core/run/scheduler.hpp"
 #include "heddle/core/run/unwind.hpp"
 
@@ -62,12 +64,9 @@ void Scheduler::end_wait_with(CoroutineCore& coroutine, const ErrorValue& reason
     if (waker.status_ == WakerStatus::waiting) {
         waker.outcome_ = {0, false, reason};
         waker.origin_ = Waker::Origin::cancel;
-        if (in_phase_ && &coroutine == current_) {
-            waker.status_ = WakerStatus::result;
-        } else {
-            waker.status_ = WakerStatus::queued;
-            enqueue(coroutine, false);
-        }
+        // To the tail, also in its own in-place tick: only an event lets it go on at once (WKR-9, SCH-34).
+        waker.status_ = WakerStatus::queued;
+        enqueue(coroutine, false);
         note(EventKind::woken, coroutine.label_, {}, 1, 0, "cancel");
         after_wake(coroutine);
     } else if (in_window && !(waker.outcome_.error && waker.origin_ == Waker::Origin::event)) {
@@ -97,9 +96,14 @@ void Scheduler::remove_protection(CoroutineCore& coroutine) {
 
 // ── regions ──
 
-Protection::Protection() {
+Protection::Protection() { enter(false); }
+Protection::Protection(InCleanup) noexcept { enter(true); }
+
+void Protection::enter(bool in_cleanup) {
     Scheduler* scheduler = ambient_scheduler();
     if (scheduler == nullptr || scheduler->state() != Scheduler::State::active) { return; }
+    // A destructor may run in a scheduler phase: there is nobody to protect then, and nobody who could suspend (PRT-10, SCH-25).
+    if (in_cleanup && !scheduler->in_coroutine()) { return; }
     coroutine_ = &scheduler->require_current("protect");
     epoch_ = coroutine_->protection_epoch_;
     ++coroutine_->protection_depth_;
@@ -156,8 +160,13 @@ void Protection::leave_quietly(bool by_exception) noexcept {
                 coroutine_->scheduler().make_pending(*coroutine_, coroutine_->extras_->last_delivered);
             }
         } catch (...) {
-            if (coroutine_ == nullptr) { std::terminate(); }  // outside a runtime there is nobody to report it to
-            coroutine_->scheduler().record_unhandled(ErrorValue(std::current_exception()));
+            const ErrorValue error(std::current_exception());
+            if (Scheduler* scheduler = ambient_scheduler(); scheduler != nullptr) {
+                scheduler->record_unhandled(error);
+            } else {
+                // Outside a runtime there is nobody to report it to, and a destructor must not throw.
+                std::fprintf(stderr, "heddle: an error left a cleanup outside a run: %s\n", error.describe().c_str());
+            }
         }
     }
     if (due && !coroutine_->has_pending_) { coroutine_->scheduler().make_pending(*coroutine_, due); }

@@ -23,6 +23,9 @@ public:
     /// Enters a region of the running coroutine. Throws AsyncError in a scheduler phase (SCH-25). Outside any coroutine there is nothing
     /// to protect and the region is empty (PRT-8).
     Protection();
+    /// The region of `cleanup`: empty in a scheduler phase, where destructors may run, too.
+    struct InCleanup {};
+    explicit Protection(InCleanup) noexcept;
     Protection(const Protection&) = delete;
     Protection& operator=(const Protection&) = delete;
 
@@ -34,6 +37,7 @@ public:
     void leave_quietly(bool by_exception) noexcept;
 
 private:
+    void enter(bool in_cleanup);
     /// Takes the depth back. The cancellation that is due now, or empty.
     ErrorValue close();
 
@@ -68,10 +72,10 @@ auto protect(F&& body) -> std::invoke_result_t<F&> {
 }
 
 /// The form for destructors: runs `body` protected and never throws (PRT-10). A cancellation that arrived becomes pending, any other
-/// error is reported as unhandled.
+/// error is reported as unhandled. In a scheduler phase nothing is protected and an attempt to suspend is such an error.
 template <class F>
 void cleanup(F&& body) noexcept {
-    Protection region;
+    Protection region{Protection::InCleanup{}};
     try {
         body();
     } catch (...) {

@@ -151,7 +151,10 @@ protected:
     /// Forgets a result that the outcome rules discard (SCH-48 F4).
     virtual void drop_result() noexcept = 0;
 
-    void dispose() override { delete this; }
+    void dispose() override {
+        drop_callbacks();
+        delete this;
+    }
 
 private:
     friend class Scheduler;
@@ -335,7 +338,9 @@ public:
 
     /// The result, or none until it has finished normally (SCH-9). Never suspends.
     [[nodiscard]] const std::optional<typename detail::CoroutineOf<T>::Stored>& result() const {
-        return static_cast<detail::CoroutineOf<T>&>(core()).result();
+        // While its captures are still being destroyed the value is there already, but the coroutine is not finished.
+        static const std::optional<typename detail::CoroutineOf<T>::Stored> none;
+        return core().is_completed() ? static_cast<detail::CoroutineOf<T>&>(core()).result() : none;
     }
 };
 

@@ -25,7 +25,10 @@ void EventSource::unsubscribe(EventCallback& callback) {
 
 void EventSource::start() {
     if (closed_) { return; }
-    if (loop_refs_ == 0) { on_first_start(); }
+    if (loop_refs_ == 0) {
+        on_first_start();
+        if (closed_) { return; }  // its condition held already, and it was reported on the way (RCT-53)
+    }
     ++loop_refs_;
     scheduler_.note(EventKind::event_started, {}, label(), loop_refs_);
 }
@@ -54,14 +57,25 @@ bool EventSource::notify(const Outcome& outcome) {
     scheduler_.note(EventKind::notified, {}, label(), static_cast<std::int64_t>(callbacks_.size()), outcome.error ? 1 : 0);
     in_pass_ = true;
     notify_hook(outcome);
+    const bool handled = error_handled_;
+    if (closed_in_pass_) [[unlikely]] {  // V5
+        closed_in_pass_ = false;
+        Outcome last;
+        if (!replay(last)) { last = {0, false, ErrorValue::make<AsyncError>(describe() + " was closed")}; }
+        run_pass(last);
+    }
     in_pass_ = false;
-    return error_handled_;
+    return handled;
 }
 
 bool EventSource::notify_and_close(const Outcome& outcome) {
     const Ref<EventSource> alive(this);
     stop_all();
     closed_ = true;
+    if (in_pass_) {
+        closed_in_pass_ = true;
+        return false;
+    }
     return notify(outcome);
 }
 
@@ -75,6 +89,8 @@ void EventSource::run_pass(const Outcome& outcome) {
         cursor_ = callbacks_.next(*callback);
         try {
             callback->call(*this, outcome);
+        } catch (const Cancellation&) {
+            // No error (CAN-16), and no reason to lose one that another callback threw.
         } catch (...) {
             thrown = ErrorValue(std::current_exception()).with_previous(thrown);
         }
@@ -85,6 +101,17 @@ void EventSource::run_pass(const Outcome& outcome) {
 
 void EventSource::drop_callbacks() {
     while (EventCallback* callback = callbacks_.front()) { unsubscribe(*callback); }
+}
+
+EventSource* live_token(EventSource* token) {
+    if (token == nullptr) { return nullptr; }
+    token->mark_used();
+    token->settle();
+    if (!token->is_closed()) { return token; }
+    if (token->is_disarmed()) { return nullptr; }
+    Outcome fired;
+    static_cast<void>(token->replay(fired));
+    throw OperationCanceled("the token fired", fired.error);
 }
 
 OneShotEvent::OneShotEvent(Scheduler& scheduler, const char* name)

@@ -13,6 +13,7 @@
 //     (EVT-13, INV-EVT-02).
 // V3  A callback's storage outlives every call of it: event and subscriber each hold a reference (EVT-4, INV-EVT-05).
 // V4  An exception that leaves a callback does not stop the pass (EVT-8); it is recorded with the runtime afterwards.
+// V5  Closing an event tells everybody who is still subscribed, also when a callback of its own pass closes it (EVT-16).
 // Choice points: none. Suspends: never; callbacks run in a non-suspendable region (SCH-28).
 #pragma once
 
@@ -125,7 +126,8 @@ public:
 
     /// Runs one pass. Returns true if a callback took responsibility for the error (EVT-11). Never throws (V4).
     bool notify(const Outcome& outcome);
-    /// Stops the event for all waiters, closes it, then runs the pass, so that callbacks see it closed (EVT-12).
+    /// Stops the event for all waiters, closes it, then runs the pass, so that callbacks see it closed (EVT-12). From inside a pass of
+    /// the same event: whoever is still subscribed at its end is told then (V5), and the answer is false.
     bool notify_and_close(const Outcome& outcome);
     /// Set by a callback that really delivered or recorded the error (WKR-12).
     void mark_error_handled() { error_handled_ = true; }
@@ -140,6 +142,13 @@ public:
 
     void mark_used() { used_ = true; }
     [[nodiscard]] bool is_used() const { return used_; }
+
+    // ── as a token (AWT-10, TMO-02) ──
+
+    /// Disarmed for good: it is closed, and yet it ends nobody's wait.
+    [[nodiscard]] virtual bool is_disarmed() const { return false; }
+    /// Closes an event whose time has passed while nobody waited for it. Called where a wait begins.
+    virtual void settle() {}
 
     // ── ownership (EVT-17) ──
 
@@ -183,8 +192,14 @@ private:
     std::uint32_t next_sequence_ = 0;
     bool closed_ = false;
     bool in_pass_ = false;
+    bool closed_in_pass_ = false;
     bool error_handled_ = false;
     bool used_ = false;
 };
+
+/// The token of a wait that is about to begin, marked as used. @param token may be null
+/// @returns the token to subscribe; null if there is none, or if it was disarmed for good
+/// Throws: OperationCanceled, because of the token's error, if it fired already (AWT-1).
+[[nodiscard]] EventSource* live_token(EventSource* token);
 
 }  // namespace heddle

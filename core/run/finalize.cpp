@@ -55,6 +55,8 @@ ErrorValue Scheduler::outcome_of(CoroutineCore& coroutine, ErrorValue thrown) {
 
 void Scheduler::finalize(CoroutineCore& coroutine) {
     HEDDLE_ASSERT(!coroutine.finished_, "INV-SCHED-09");
+    // Handlers, hooks and destructors run on a stack that is not theirs, up to the one that the last reference takes along (SCH-28).
+    const NoSuspend region(*this);
     const Ref<CoroutineCore> alive(&coroutine);
     const bool unwound = coroutine.unwinding_;
     Waker& waker = coroutine.waker_;
@@ -98,17 +100,14 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
             FinallyRun::start(*this, *coroutine.scope_, &coroutine, std::move(jobs));
         }
     }
-    // F7: destructors and hooks run here, in a region that must not suspend (SCH-28).
-    {
-        const NoSuspend region(*this);
-        waker.clean();
-        if (!coroutine.started_) { coroutine.drop_entry(); }
-        if (coroutine.extras_ && coroutine.extras_->dispose_hook) {
-            try {
-                std::exchange(coroutine.extras_->dispose_hook, {})(coroutine);
-            } catch (...) {
-                record_unhandled(ErrorValue(std::current_exception()));
-            }
+    // F7
+    waker.clean();
+    if (!coroutine.started_) { coroutine.drop_entry(); }
+    if (coroutine.extras_ && coroutine.extras_->dispose_hook) {
+        try {
+            std::exchange(coroutine.extras_->dispose_hook, {})(coroutine);
+        } catch (...) {
+            record_unhandled(ErrorValue(std::current_exception()));
         }
     }
     // F8
@@ -124,7 +123,8 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     coroutine.scope_ = nullptr;
     // F10
     if (is_error && !handled) {
-        if (coroutine.handles_ == 0 || coroutine.is_main_) {
+        // An error that a scope handler put in its place is not the stored outcome, so no handle can keep it (ERR-4, SCH-9).
+        if (coroutine.handles_ == 0 || coroutine.is_main_ || !error.same_error(coroutine.error_)) {
             record_unhandled(error);
         } else {
             coroutine.error_kept_ = true;  // ERR-9: until somebody awaits it, or the last handle goes
@@ -137,6 +137,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
         note(EventKind::finalized, coroutine.label_);
         note(EventKind::step_end, coroutine.label_);
     }
+    current_ = scheduler_core_.get();  // whoever is called from here on must not find a coroutine that is gone (INV-SCHED-04)
     coroutine.drop_reference();
 }
 

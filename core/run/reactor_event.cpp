@@ -85,8 +85,7 @@ void ReactorEvent::close() {
     }
     stop_all();
     if (const SourceId source = std::exchange(source_, {}); source) { scheduler().reactor().close(source); }
-    set_closed();
-    notify(outcome_.error ? outcome_ : Outcome{0, false, ErrorValue::make<AsyncError>(std::string(name_) + " was closed")});  // EVT-16
+    notify_and_close(one_shot_ ? outcome_ : Outcome{0, false, ErrorValue::make<AsyncError>(std::string(name_) + " was closed")});  // EVT-16
 }
 
 bool ReactorEvent::replay(Outcome& outcome) const {

@@ -41,21 +41,19 @@ void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const 
     if (!target.finished_) {
         CoroutineCore& self = require_suspendable("await");
         if (&self == &target) { throw AsyncError("await: a coroutine cannot wait for itself"); }  // AWT-7
-        if (token != nullptr) { token->mark_used(); }
-        if (token != nullptr && token->is_closed()) {
-            Outcome fired;
-            static_cast<void>(token->replay(fired));
-            throw OperationCanceled("the token fired", fired.error);
-        }
+        if (token == &self) { throw AsyncError("await: a coroutine cannot be the token of its own wait"); }  // AWC-08
+        token = live_token(token);
         Waker& waker = self.waker_;
         struct Clean {
             Waker& waker;
             ~Clean() { waker.clean(); }
         } clean{waker};
-        waker.clean();
-        waker.resume_when(target, WakeBy::resolve);
-        if (token != nullptr) { waker.resume_when(*token, WakeBy::token); }
-        suspend(at);
+        while (!target.finished_) {  // an explicit resume ends a suspension, not this wait (WKR-17)
+            waker.clean();
+            waker.resume_when(target, WakeBy::resolve);
+            if (token != nullptr && !token->is_closed()) { waker.resume_when(*token, WakeBy::token); }
+            suspend(at);
+        }
         return;
     }
     touch(cell(target.label_, "state"), TouchMode::read);

@@ -177,8 +177,8 @@ void Scheduler::suspend(const WaitPoint& at) {
 void Scheduler::yield_now(const WaitPoint& at) {
     CoroutineCore& self = require_suspendable("yield");
     if (self.unwinding_) { throw_unwind(self); }
-    if (self.has_pending_ && self.protection_depth_ == 0) { deliver_pending(self); }
     Waker& waker = self.waker_;
+    if (self.has_pending_ && self.protection_depth_ == 0 && !waker.outcome_.error) { deliver_pending(self); }
     waker.clean();
     waker.status_ = WakerStatus::queued;
     enqueue(self, false);
@@ -213,7 +213,7 @@ void Scheduler::park(CoroutineCore& self, const WaitPoint& at) {
             note(EventKind::fast_return, self.label_);
             return;
         }
-        if (failure) {
+        if (failure && !waker.in_queue()) {  // else a cancellation came with it: that is the outcome, and it is on its way
             waker.in_suspend_ = false;
             waker.clean();
             guard.reset();
@@ -246,7 +246,8 @@ void Scheduler::run_heartbeat() {
     note(EventKind::heartbeat);
     try {
         const NoSuspend region(*this);
-        heartbeat_();
+        const std::shared_ptr<UniqueFunction<void()>> running = heartbeat_;  // it may install another one
+        (*running)();
     } catch (...) {
         record_unhandled(ErrorValue(std::current_exception()));
     }

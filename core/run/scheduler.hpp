@@ -64,6 +64,7 @@ struct RuntimeOptions {
     bool pool_contexts = true;         ///< SCH-45; likewise
     std::uint64_t switches_max = 0;    ///< native switches after which a run counts as endless (INV-LIVE-01); 0: no bound
     bool report_deadlocks = false;     ///< dump who waits for what to standard error (SCH-55.3)
+    std::function<void(CoroutineHandle, ScopeRef)> on_zombie{};  ///< a coroutine became a zombie (ZOM-21); for logging, must not suspend
     bool shares_thread = false;        ///< one of a World's nodes, which hand the ambient runtime over at each switch
 };
 
@@ -170,6 +171,9 @@ public:
     // ── errors and the end (SCH-65 to SCH-75) ──
 
     void record_unhandled(ErrorValue error);
+    /// An error that arose without a coroutine, on behalf of a scope (ERR-11): a fresh internal coroutine of it, or of a child of it if it
+    /// is not open, throws the error, which then takes the way of ERR-1. Legal in a scheduler phase. A cancellation is dropped.
+    void report_for_scope(ScopeCore& scope, ErrorValue error);
     void shutdown(const ErrorValue& reason);
     [[nodiscard]] bool is_shutting_down() const { return shutting_down_; }
     [[nodiscard]] bool has_second_phase_begun() const { return second_phase_; }
@@ -249,6 +253,7 @@ private:
     /// Where the scheduler coroutine goes on when it gains control (SCH-37, SCH-43).
     enum class Entry : std::uint8_t { after_dispatch, poll };
 
+    class ErrorCoroutine;
     class MainCoroutine;
     class SchedulerCoroutine;
 
@@ -344,7 +349,7 @@ private:
     Ring<CoroutineCore*> ready_;
     MicrotaskQueue microtasks_;
     ErrorValue pending_;
-    UniqueFunction<void()> heartbeat_;
+    std::shared_ptr<UniqueFunction<void()>> heartbeat_;
     bool in_phase_ = false;
     bool second_phase_ = false;
     bool shutting_down_ = false;

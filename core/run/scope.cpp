@@ -6,7 +6,6 @@
 
 #include "heddle/core/run/finally_run.hpp"
 #include "heddle/core/run/reactor_event.hpp"
-#include "heddle/core/run/runtime.hpp"
 #include "heddle/core/run/scheduler.hpp"
 
 namespace heddle {
@@ -22,6 +21,12 @@ private:
     void dispose() override { delete this; }
     UniqueFunction<void()> body_;
 };
+
+/// What a handler threw in place of `error`, which becomes its history. The same error thrown again keeps the history it had (SCH-89).
+ErrorValue replaced_by_current(const ErrorValue& error) {
+    const ErrorValue thrown(std::current_exception());
+    return thrown.same_error(error) ? error : thrown.with_previous(error);
+}
 
 }  // namespace
 
@@ -52,18 +57,25 @@ Ref<ScopeCore> Scheduler::make_scope(ScopeCore* parent, bool safe, std::string_v
     return Ref<ScopeCore>(scope);
 }
 
+/// The subtree of this scope, parents before children, in creation order; null behind the last one.
+const ScopeCore* ScopeCore::next_in_tree(const ScopeCore& at) const {
+    if (const ScopeCore* child = at.children_.front(); child != nullptr) { return child; }
+    for (const ScopeCore* up = &at; up != this; up = up->parent_) {
+        if (const ScopeCore* sibling = up->parent_->children_.next(*up); sibling != nullptr) { return sibling; }
+    }
+    return nullptr;
+}
+
 bool ScopeCore::completed() const {
-    if (active_ > 0) { return false; }
-    for (const ScopeCore* child = children_.front(); child != nullptr; child = children_.next(*child)) {
-        if (!child->completed()) { return false; }
+    for (const ScopeCore* at = this; at != nullptr; at = next_in_tree(*at)) {
+        if (at->active_ > 0) { return false; }
     }
     return true;
 }
 
 bool ScopeCore::drained() const {
-    if (active_ + zombies_ > 0) { return false; }
-    for (const ScopeCore* child = children_.front(); child != nullptr; child = children_.next(*child)) {
-        if (!child->drained()) { return false; }
+    for (const ScopeCore* at = this; at != nullptr; at = next_in_tree(*at)) {
+        if (at->active_ + at->zombies_ > 0) { return false; }
     }
     return true;
 }
@@ -113,42 +125,79 @@ void ScopeCore::count_zombie() {
 void ScopeCore::request(Request request, CancelKind kind, const ErrorValue& reason) {
     if (terminated_) { return; }
     const Ref<ScopeCore> alive(this);
-    const ErrorValue given = reason ? reason : ErrorValue::make<AsyncCancellation>("the scope was cancelled");
-    cascade(request, kind, given, nullptr, true);
-    if (drained()) { closed_flag_ = true; }  // SCP-18
-    evaluate();
+    cascade(request, kind, reason ? reason : ErrorValue::make<AsyncCancellation>("the scope was cancelled"), nullptr);
+    evaluate();  // SCP-18
 }
 
-void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped, bool tell_own_waiters) {
-    if (terminated_) { return; }
-    const Ref<ScopeCore> alive(this);
+void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped) {
+    struct Level {
+        Ref<ScopeCore> scope;
+        std::vector<Ref<ScopeCore>> children{};
+        std::size_t next = 0;
+    };
+    std::vector<Level> levels;
+    const auto enter = [&](ScopeCore& scope) {
+        Level level{Ref<ScopeCore>(&scope)};
+        scope.begin_request(request, kind, reason);
+        for (ScopeCore* child = scope.children_.front(); child != nullptr; child = scope.children_.next(*child)) {
+            level.children.emplace_back(child);
+        }
+        levels.push_back(std::move(level));
+    };
+    enter(*this);
+    while (!levels.empty()) {
+        Level& level = levels.back();
+        if (level.next < level.children.size()) {  // 3: children, in creation order
+            ScopeCore& child = *level.children[level.next++];
+            if (!child.terminated_) { enter(child); }
+            continue;
+        }
+        ScopeCore& scope = *level.scope;
+        scope.request_members(kind, reason, skipped);
+        scope.notify_waiters(News::request);
+        if (&scope != this) { scope.evaluate_alone(); }  // SCP-18: a drained one ends at once, whatever keeps its parent
+        levels.pop_back();
+    }
+}
+
+/// Steps 1 and 2 of SCP-16: flags, then bound resources in binding order.
+void ScopeCore::begin_request(Request request, CancelKind kind, const ErrorValue& reason) {
     scheduler().note(EventKind::scope_requested, {}, label_, static_cast<std::int64_t>(kind), static_cast<std::int64_t>(request));
     scheduler().touch(cell(label_, "flag"), TouchMode::write);
-    // 1: flags
     cancelled_ = true;
     if (!reason_) { reason_ = reason; }
-    if (request == Request::dispose && !closed_flag_) {
-        closed_flag_ = true;
-        scheduler().note(EventKind::scope_closed, {}, label_);
-    }
-    // 2: bound resources, in binding order
+    if (request == Request::dispose) { set_closed_flag(); }
+    if (resources_.empty()) { return; }
+    const Scheduler::NoSuspend region(scheduler());
+    ErrorValue thrown;
     const std::vector<ScopeResource*> resources = resources_;
     for (ScopeResource* resource : resources) {
-        if (std::ranges::find(resources_, resource) != resources_.end()) { resource->scope_requested(*this); }
+        if (std::ranges::find(resources_, resource) == resources_.end()) { continue; }  // unbound by one before it
+        try {
+            resource->scope_requested(*this);
+        } catch (const Cancellation&) {
+            // No error (CAN-16).
+        } catch (...) {
+            thrown = ErrorValue(std::current_exception()).with_previous(thrown);
+        }
     }
-    // 3: children, in creation order
-    std::vector<Ref<ScopeCore>> children;
-    for (ScopeCore* child = children_.front(); child != nullptr; child = children_.next(*child)) { children.emplace_back(child); }
-    for (const Ref<ScopeCore>& child : children) { child->cascade(request, kind, reason, skipped, true); }
-    // 4: members, in creation order
+    if (thrown) { scheduler().record_unhandled(thrown); }
+}
+
+/// Step 4: own members, in creation order.
+void ScopeCore::request_members(CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped) {
     std::vector<Ref<CoroutineCore>> members;
     members.reserve(members_.size());
     for (CoroutineCore* member = members_.front(); member != nullptr; member = members_.next(*member)) { members.emplace_back(member); }
     for (const Ref<CoroutineCore>& member : members) {
         if (member.get() != skipped && !member->finished_) { scheduler().cancel(*member, kind, reason); }
     }
-    // 5: waiters
-    if (tell_own_waiters) { notify_waiters(); }
+}
+
+void ScopeCore::set_closed_flag() {
+    if (closed_flag_) { return; }
+    closed_flag_ = true;
+    scheduler().note(EventKind::scope_closed, {}, label_);
 }
 
 // ── waiters and termination (SCP-20, SCP-23, SCP-28) ──
@@ -163,46 +212,64 @@ void ScopeCore::wake_waiter(Waiter& waiter, const ErrorValue& error) {
     }
 }
 
-void ScopeCore::notify_waiters() {
+void ScopeCore::notify_waiters(News news) {
+    if (holds_waiters_) { return; }
+    if (offering_) {
+        news_came_ = true;
+        return;
+    }
     for (Waiter* waiter = waiters_.front(); waiter != nullptr;) {
         Waiter* next = waiters_.next(*waiter);
         if (waiter->after_cancellation) {
             if (terminated_ || drained()) { wake_waiter(*waiter, {}); }
         } else if (terminated_ || completed()) {
             wake_waiter(*waiter, {});
-        } else if (cancelled_) {
+        } else if (cancelled_ && news == News::request) {
             wake_waiter(*waiter, reason_ ? reason_ : ErrorValue::make<AsyncCancellation>("the scope was cancelled"));
         }
         waiter = next;
     }
+    if (subscriber_count() > 0 && !is_closed() && drained()) { notify({}); }
 }
 
 bool ScopeCore::can_terminate() const {
-    if (main_ || private_ || pins_ > 0 || terminated_) { return false; }
-    if (!drained() || !(cancelled_ || closed_flag_ || handles_ == 0)) { return false; }
-    for (const ScopeCore* child = children_.front(); child != nullptr; child = children_.next(*child)) {
-        if (!child->can_terminate()) { return false; }
+    if (main_ || private_ || terminated_) { return false; }
+    for (const ScopeCore* at = this; at != nullptr; at = next_in_tree(*at)) {
+        if (at->active_ + at->zombies_ > 0 || !(at->cancelled_ || at->closed_flag_ || at->handles_ == 0)) { return false; }
     }
     return true;
 }
 
-bool ScopeCore::try_terminate() {
-    if (!can_terminate()) { return false; }
+void ScopeCore::try_terminate() {
+    if (cancelled_ && !closed_flag_ && drained()) { set_closed_flag(); }  // SCP-7, also while an open child keeps it
+    if (!can_terminate()) { return; }
+    // Children first, without recursion: down to a scope that has none, and up again when it is gone.
+    for (Ref<ScopeCore> at(this); at;) {
+        at->set_closed_flag();
+        if (ScopeCore* child = at->children_.front(); child != nullptr) {
+            at = Ref<ScopeCore>(child);
+            continue;
+        }
+        Ref<ScopeCore> up(at.get() == this ? nullptr : at->parent_);
+        if (!at->terminate_alone()) { return; }  // its finally handlers run first; they come back here when they are done
+        at = std::move(up);
+    }
+}
+
+bool ScopeCore::terminate_alone() {
+    if (terminated_ || terminating_) { return false; }
     const Ref<ScopeCore> alive(this);
-    if (!closed_flag_) {
-        closed_flag_ = true;
-        scheduler().note(EventKind::scope_closed, {}, label_);
-    }
-    while (ScopeCore* child = children_.front()) {
-        if (!child->try_terminate()) { return false; }  // its finally handlers run first; they come back here when they are done
-    }
-    notify_waiters();
+    terminating_ = true;
+    notify_waiters(News::counters);
+    terminating_ = false;
+    if (!members_.empty() || !children_.empty()) { return false; }  // somebody who was told made a child of it
     if (!finally_handlers_.empty()) {
         std::vector<UniqueFunction<void(ScopeRef)>> handlers = std::exchange(finally_handlers_, {});
-        if (scheduler().state() != Scheduler::State::active || scheduler().loop_ended_) {
+        if (scheduler().state() != Scheduler::State::active || scheduler().loop_ended_ || scheduler().unwinding_rest_) {
             scheduler().never_executed_ += handlers.size();  // SCP-29
         } else {
             std::vector<FinallyRun::Job> jobs;
+            jobs.reserve(handlers.size());
             for (auto& handler : handlers) {
                 jobs.emplace_back([handler = std::move(handler), scope = Ref<ScopeCore>(this)]() mutable {
                     handler(scope->has_handle() ? ScopeRef(scope.get()) : ScopeRef());
@@ -221,9 +288,15 @@ void ScopeCore::finish_termination() {
     terminated_ = true;
     scheduler().note(EventKind::scope_terminated, {}, label_);
     disarm_disposal();
-    notify_waiters();
-    error_handler_ = {};
-    child_handler_ = {};
+    notify_waiters(News::counters);
+    if (subscriber_count() > 0) {
+        notify_and_close({});
+    } else {
+        set_closed();
+    }
+    // Last, because they may hold what a destructor of the program's lives in: handles of other scopes, for example.
+    const ScopeErrorHandler error_handler = std::exchange(error_handler_, {});
+    const ScopeErrorHandler child_handler = std::exchange(child_handler_, {});
     if (parent_ != nullptr) {
         std::exchange(parent_, nullptr)->children_.remove(*this);
     } else {
@@ -233,21 +306,42 @@ void ScopeCore::finish_termination() {
 }
 
 void ScopeCore::evaluate() {
-    if (evaluating_) {  // EVT-7: a nested evaluation runs after the current one
-        evaluate_again_ = true;
-        return;
-    }
     Ref<ScopeCore> at(this);
     while (at) {
         const Ref<ScopeCore> parent(at->parent_);
-        at->evaluating_ = true;
-        do {
-            at->evaluate_again_ = false;
-            at->notify_waiters();
-            at->try_terminate();
-        } while (at->evaluate_again_);
-        at->evaluating_ = false;
+        if (!at->evaluate_alone()) { return; }
         at = parent;
+    }
+}
+
+/// False if an evaluation of it is in progress: that one runs once more, and goes on upwards.
+bool ScopeCore::evaluate_alone() {
+    if (evaluating_) {  // EVT-7: a nested evaluation runs after the current one
+        evaluate_again_ = true;
+        return false;
+    }
+    const Ref<ScopeCore> alive(this);
+    evaluating_ = true;
+    do {
+        evaluate_again_ = false;
+        notify_waiters(News::counters);
+        try_terminate();
+    } while (evaluate_again_ && !terminated_);
+    evaluating_ = false;
+    return true;
+}
+
+void ScopeCore::end_all(Scheduler& scheduler) {
+    std::vector<Ref<ScopeCore>> scopes;
+    for (ScopeCore* root : scheduler.root_scopes_) {
+        for (const ScopeCore* at = root; at != nullptr; at = root->next_in_tree(*at)) { scopes.emplace_back(const_cast<ScopeCore*>(at)); }
+    }
+    for (auto at = scopes.rbegin(); at != scopes.rend(); ++at) {
+        ScopeCore& scope = **at;
+        if (scope.main_ || scope.private_) { continue; }
+        scheduler.never_executed_ += scope.finally_handlers_.size();  // SCP-29
+        scope.finally_handlers_.clear();
+        if (!scope.terminated_) { scope.finish_termination(); }
     }
 }
 
@@ -275,32 +369,35 @@ bool ScopeCore::call_handler(const ScopeErrorHandler& handler, CoroutineCore* co
     } catch (const Cancellation&) {
         return false;  // ERR-4: as a cancellation E would vanish; the walk goes on with E
     } catch (...) {
-        error = ErrorValue(std::current_exception()).with_previous(error);
+        error = replaced_by_current(error);
         return false;
     }
 }
 
 bool ScopeCore::offer_to_waiters(const ErrorValue& error) {
     bool taken = false;
+    offering_ = true;
     for (Waiter* waiter = waiters_.front(); waiter != nullptr;) {
-        Waiter* next = waiters_.next(*waiter);
+        Waiter* next = waiters_.next(*waiter);  // it stays: nobody leaves the list while handlers run, they only queue
         if (waiter->coroutine->waker().status() == WakerStatus::waiting) {
-            if (waiter->after_cancellation && waiter->handler != nullptr && *waiter->handler) {
+            taken = true;
+            if (waiter->handler == nullptr || !*waiter->handler) {
+                wake_waiter(*waiter, error);
+            } else {
                 try {
                     const Scheduler::NoSuspend region(scheduler());
                     (*waiter->handler)(error, ScopeRef(this));
                 } catch (const Cancellation&) {
                     wake_waiter(*waiter, error);  // ERR-4
                 } catch (...) {
-                    wake_waiter(*waiter, ErrorValue(std::current_exception()).with_previous(error));
+                    wake_waiter(*waiter, replaced_by_current(error));
                 }
-            } else {
-                wake_waiter(*waiter, error);
             }
-            taken = true;
         }
         waiter = next;
     }
+    offering_ = false;
+    if (std::exchange(news_came_, false)) { notify_waiters(News::request); }
     return taken;
 }
 
@@ -311,12 +408,42 @@ bool ScopeCore::propagate(ErrorValue& error, CoroutineCore* coroutine) {
         if (below && at->child_handler_ && at->call_handler(at->child_handler_, coroutine, error)) { return true; }
         if (at->error_handler_ && at->call_handler(at->error_handler_, coroutine, error)) { return true; }
         const CancelKind kind = at->safe_ ? CancelKind::safe_cancel : CancelKind::forced;
-        at->cascade(Request::error, kind, ErrorValue::make<AsyncCancellation>("a sibling failed"), coroutine, false);
+        at->holds_waiters_ = true;
+        at->cascade(Request::error, kind, ErrorValue::make<AsyncCancellation>("a sibling failed"), coroutine);
+        at->holds_waiters_ = false;
         if (at->offer_to_waiters(error)) { return true; }
-        at->notify_waiters();
+        at->notify_waiters(News::request);
         at = Ref<ScopeCore>(at->parent_);
     }
     return false;
+}
+
+/// Throws the error that it was made for (ERR-11). If it never runs - doomed by a request, or unwound - the error is not lost with it.
+class Scheduler::ErrorCoroutine final : public detail::CoroutineOf<void> {
+public:
+    ErrorCoroutine(Scheduler& scheduler, ErrorValue error) : CoroutineOf(scheduler), carried_(std::move(error)) {}
+
+private:
+    void run_entry() override {
+        extras().last_delivered = carried_;  // F4 gives the error its history back (SCH-89)
+        std::exchange(carried_, {}).rethrow();
+    }
+    void drop_entry() noexcept override {
+        if (carried_) { scheduler().record_unhandled(std::exchange(carried_, {})); }
+    }
+
+    ErrorValue carried_;
+};
+
+void Scheduler::report_for_scope(ScopeCore& scope, ErrorValue error) {
+    if (!error || error.is_cancellation()) { return; }
+    if (state_ != State::active || scope.is_terminated()) {
+        record_unhandled(std::move(error));
+        return;
+    }
+    Ref<ScopeCore> target(&scope);
+    if (!scope.is_open()) { target = make_scope(&scope, scope.is_safe(), "error"); }
+    spawn_internal(*new ErrorCoroutine(*this, std::move(error)), *target, Priority::high, "error", nullptr);
 }
 
 // ── timers ──
@@ -326,6 +453,7 @@ void ScopeCore::arm_disposal(Duration timeout) {
     disarm_disposal();
     TimerOptions timer;
     timer.timeout = timeout;
+    timer.refresh = true;  // INV-SCOPE-13: nobody is affected before it
     disposal_timer_ = ReactorEvent::timer(scheduler(), timer, false, "dispose_after_timeout");
     auto* callback = new DisposalCallback([this] {
         const Ref<ScopeCore> alive(this);
@@ -367,153 +495,6 @@ void ScopeCore::wait(Waiter& waiter, EventSource* token, const std::source_locat
         throw;
     }
     self.waker().clean();
-}
-
-// ── ScopeRef ──
-
-ScopeCore& ScopeRef::core() const {
-    HEDDLE_ASSERT(core_, "a scope reference that names a scope");
-    return *core_;
-}
-
-std::vector<ScopeRef> ScopeRef::child_scopes() const {
-    std::vector<ScopeRef> scopes;
-    const auto& children = core().children();
-    for (ScopeCore* child = children.front(); child != nullptr; child = children.next(*child)) { scopes.emplace_back(child); }
-    return scopes;
-}
-
-namespace {
-
-void refuse_main(const ScopeCore& scope, const char* operation) {
-    if (scope.is_main()) { throw AsyncError(std::string(operation) + ": not allowed on the main scope"); }
-}
-
-}  // namespace
-
-void ScopeRef::cancel(const ErrorValue& reason) const {
-    if (reason && !reason.is_cancellation()) { throw ValueError("cancel: the reason must be a Cancellation, found " + reason.describe()); }
-    refuse_main(core(), "cancel");
-    core().request(ScopeCore::Request::cancel, core().is_safe() ? CancelKind::safe_cancel : CancelKind::forced, reason);
-}
-
-void ScopeRef::dispose() const {
-    refuse_main(core(), "dispose");
-    core().request(ScopeCore::Request::dispose, core().is_safe() ? CancelKind::safe_dispose : CancelKind::forced, {});
-}
-
-void ScopeRef::dispose_safely() const {
-    refuse_main(core(), "dispose_safely");
-    core().request(ScopeCore::Request::dispose, CancelKind::safe_dispose, {});
-}
-
-void ScopeRef::dispose_after_timeout(Duration timeout) const {
-    if (timeout < Duration::zero()) { throw ValueError("dispose_after_timeout: the timeout must not be negative"); }
-    refuse_main(core(), "dispose_after_timeout");
-    core().arm_disposal(timeout);
-}
-
-const ScopeRef& ScopeRef::as_not_safely() const {
-    refuse_main(core(), "as_not_safely");
-    core().safe_ = false;
-    return *this;
-}
-
-const ScopeRef& ScopeRef::allow_zombies() const {
-    core().safe_ = true;
-    return *this;
-}
-
-void ScopeRef::set_exception_handler(ScopeErrorHandler handler) const {
-    refuse_main(core(), "set_exception_handler");
-    core().error_handler_ = std::move(handler);
-}
-
-void ScopeRef::set_child_scope_exception_handler(ScopeErrorHandler handler) const {
-    refuse_main(core(), "set_child_scope_exception_handler");
-    core().child_handler_ = std::move(handler);
-}
-
-void ScopeRef::finally(UniqueFunction<void(ScopeRef)> handler) const {
-    if (core().is_terminated()) {
-        handler(*this);
-        return;
-    }
-    core().finally_handlers_.push_back(std::move(handler));
-}
-
-void ScopeRef::await_completion(EventSource& token, std::source_location at) const {
-    ScopeCore& scope = core();
-    token.mark_used();
-    Scheduler& runtime = scope.scheduler();
-    if (!runtime.in_coroutine() || scope.is_terminated() || (scope.is_closed_flag() && scope.drained())) { return; }
-    if (scope.is_cancelled()) {
-        if (scope.completed()) { return; }
-        (scope.reason_ ? scope.reason_ : ErrorValue::make<AsyncCancellation>("the scope was cancelled")).rethrow();
-    }
-    if (scope.contains(*runtime.current()->scope())) {
-        throw AsyncError("await_completion: a coroutine cannot wait for its own scope or one above it");
-    }
-    if (scope.completed()) { return; }
-    if (token.is_closed()) {
-        Outcome outcome;
-        static_cast<void>(token.replay(outcome));
-        throw OperationCanceled("the token fired", outcome.error);
-    }
-    ScopeCore::Waiter waiter;
-    scope.wait(waiter, &token, at);
-}
-
-void ScopeRef::await_after_cancellation(const AwaitErrorHandler& handler, EventSource* token, std::source_location at) const {
-    ScopeCore& scope = core();
-    Scheduler& runtime = scope.scheduler();
-    if (!runtime.in_coroutine() || scope.is_terminated() || scope.drained()) { return; }
-    if (!scope.is_cancelled() && !scope.is_closed_flag()) {
-        throw AsyncError("await_after_cancellation: the scope was neither cancelled nor disposed");
-    }
-    if (scope.contains(*runtime.current()->scope())) {
-        throw AsyncError("await_after_cancellation: a coroutine cannot wait for its own scope or one above it");
-    }
-    if (token != nullptr && token->is_closed()) {
-        Outcome outcome;
-        static_cast<void>(token->replay(outcome));
-        throw OperationCanceled("the token fired", outcome.error);
-    }
-    ScopeCore::Waiter waiter;
-    waiter.after_cancellation = true;
-    waiter.handler = &handler;
-    scope.wait(waiter, token, at);
-}
-
-Scope ScopeRef::inherit() const {
-    if (core().is_terminated()) { throw AsyncError("inherit: the parent scope is terminated"); }
-    const Ref<ScopeCore> child = core().scheduler().make_scope(&core(), core().is_safe(), "scope");
-    return Scope(*child);
-}
-
-// ── Scope ──
-
-Scope::Scope(ScopeCore& core) : ScopeRef(&core) { ++core.handles_; }
-
-Scope::Scope() : Scope(*current_runtime("Scope").scheduler().make_scope(nullptr, false, "scope")) {}
-
-Scope Scope::inherited() {
-    Scheduler& scheduler = current_runtime("Scope::inherited").scheduler();
-    return ScopeRef(scheduler.current_scope()).inherit();
-}
-
-Scope& Scope::operator=(Scope&& other) noexcept {
-    if (this != &other) {
-        release();
-        ScopeRef::operator=(std::move(other));
-    }
-    return *this;
-}
-
-void Scope::release() {
-    if (!*this) { return; }
-    ScopeRef held = std::exchange(static_cast<ScopeRef&>(*this), ScopeRef());
-    held.core().drop_scope_handle();
 }
 
 }  // namespace heddle

@@ -12,6 +12,7 @@
 // S2  Parent links form a forest; a live child is in its parent's list; a terminated scope has neither child nor member (INV-SCOPE-03).
 // S3  cancelled, closed and terminated are never reset (INV-SCOPE-04).
 // S4  A request cascades: flags, bound resources, children, members, waiters (SCP-16). It never switches, and never throws.
+// S5  Trees may be deeper than any stack: nothing here recurses along parent and child links (SCP-11).
 // Choice points: none. Suspends: the await functions only.
 #pragma once
 
@@ -105,20 +106,34 @@ private:
     void count_zombie();
 
     void request(Request request, CancelKind kind, const ErrorValue& reason);
-    void cascade(Request request, CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped, bool tell_own_waiters);
+    /// SCP-16 for this scope and all below it, children first from step 3 on.
+    void cascade(Request request, CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped);
+    void begin_request(Request request, CancelKind kind, const ErrorValue& reason);
+    void request_members(CancelKind kind, const ErrorValue& reason, CoroutineCore* skipped);
+    void set_closed_flag();
     /// SCP-20: waiters, then termination, for this scope and its ancestors.
     void evaluate();
-    void notify_waiters();
+    bool evaluate_alone();
+    enum class News : std::uint8_t {
+        counters,  ///< members came to an end or became zombies: wakes those whose predicate is true
+        request,   ///< a cascade is through: tells a wait that the cancellation did not complete, too
+    };
+    void notify_waiters(News news);
     void wake_waiter(Waiter& waiter, const ErrorValue& error);
     void wait(Waiter& waiter, EventSource* token, const std::source_location& at);
+    [[nodiscard]] const ScopeCore* next_in_tree(const ScopeCore& at) const;
     [[nodiscard]] bool can_terminate() const;
-    bool try_terminate();
+    void try_terminate();
+    /// The last steps of SCP-23, for a scope without children. False if its finally handlers run first.
+    bool terminate_alone();
     void finish_termination();
     /// ERR-1. Returns true if the error was handled.
     bool propagate(ErrorValue& error, CoroutineCore* coroutine);
     bool call_handler(const ScopeErrorHandler& handler, CoroutineCore* coroutine, ErrorValue& error);
     bool offer_to_waiters(const ErrorValue& error);
     void drop_scope_handle();
+    /// The runtime goes: what is left of its scopes ends with it, and handles of them hold something inert.
+    static void end_all(Scheduler& scheduler);
     void arm_disposal(Duration timeout);
     void disarm_disposal();
 
@@ -137,7 +152,6 @@ private:
     std::size_t active_ = 0;
     std::size_t zombies_ = 0;
     std::uint32_t handles_ = 0;
-    std::uint32_t pins_ = 0;
     bool safe_ = false;
     bool main_ = false;
     bool private_ = false;    // the scheduler's own; nobody can spawn into it
@@ -147,6 +161,10 @@ private:
     bool terminated_ = false;
     bool evaluating_ = false;
     bool evaluate_again_ = false;
+    bool terminating_ = false;
+    bool holds_waiters_ = false;   // an error is on its way to them: it precedes what it causes (INV-ERR-07)
+    bool offering_ = false;        // their handlers run: news comes after them (EVT-7)
+    bool news_came_ = false;
 };
 
 /// Names a scope: everything but ownership. Valid as long as it is held, also after termination.

@@ -94,6 +94,7 @@ Scheduler::~Scheduler() {
 
 /// The scopes that the runtime made for itself go without finally handlers: nothing of a program lives in them any more.
 void Scheduler::drop_own_scopes() {
+    ScopeCore::end_all(*this);  // handles that outlive the runtime hold something inert
     if (scheduler_core_) {
         scheduler_core_->scope_ = nullptr;
         scheduler_core_.reset();
@@ -137,6 +138,7 @@ void Scheduler::launch(const std::source_location& at) {
     main.spawn_line_ = at.line();
     if (labels_ != nullptr) { main.label_ = labels_->root(options_.name); }
     state_ = State::active;
+    exchange_ambient_scheduler(this);  // main-start handlers already speak from inside
     main_scope_->add_member(main, false);
     register_coroutine(main);
     main.started_ = true;
@@ -161,7 +163,6 @@ void Scheduler::run(UniqueFunction<void()> entry, const std::source_location& at
     }
     main_core_ = Ref<CoroutineCore>(new MainCoroutine(*this, std::move(entry)));
     launch(at);
-    exchange_ambient_scheduler(this);
     execute(*main_core_);
     finalize(*main_core_);
     scheduler_entry_point_ = Entry::after_dispatch;
@@ -349,7 +350,13 @@ bool Scheduler::add_microtask(Microtask& task) {
     return added;
 }
 
-UniqueFunction<void()> Scheduler::set_heartbeat(UniqueFunction<void()> handler) { return std::exchange(heartbeat_, std::move(handler)); }
+UniqueFunction<void()> Scheduler::set_heartbeat(UniqueFunction<void()> handler) {
+    // Shared with what is handed back: the previous one may be the one that is running.
+    std::shared_ptr<UniqueFunction<void()>> previous = std::move(heartbeat_);
+    heartbeat_ = handler ? std::make_shared<UniqueFunction<void()>>(std::move(handler)) : nullptr;
+    if (!previous) { return {}; }
+    return [previous = std::move(previous)] { (*previous)(); };
+}
 
 Label Scheduler::object_label(std::string_view kind) {
     if (labels_ == nullptr) { return {}; }

@@ -25,6 +25,7 @@ void Subscription::call(EventSource& event, const Outcome& outcome) {
         (*function_)(event, outcome);
         return;
     }
+    if (by_ != WakeBy::resolve && event.is_disarmed()) { return; }  // AWT-10: it ends nobody's wait any more
     Outcome given = outcome;
     if (by_ == WakeBy::token) {
         given = {0, false, ErrorValue::make<OperationCanceled>("the token fired", outcome.error)};
@@ -55,7 +56,9 @@ Subscription& Waker::append(EventSource& event, bool transfer) {
     node.waker_ = this;
     node.add_reference();  // the waker's own
     bool known = false;
-    for (const Subscription* at = first_; at != nullptr; at = at->next_) { known = known || at->event() == &event; }
+    if (event.subscriber_count() > 0) {  // else nobody waits for it, this wait included: a wait for many events stays linear
+        for (const Subscription* at = first_; at != nullptr && !known; at = at->next_) { known = at->event() == &event; }
+    }
     node.first_for_event_ = !known;
     if (!known) { node.held_ = std::move(reference); }
     event.subscribe(node);
@@ -71,9 +74,14 @@ Subscription& Waker::append(EventSource& event, bool transfer) {
 void Waker::resume_when(EventSource& event, WakeBy by, bool transfer) {
     HEDDLE_ASSERT(by != WakeBy::custom, "a custom callback comes with its function");
     append(event, transfer).by_ = by;
+    if (by == WakeBy::token) { event.mark_used(); }
 }
 
 void Waker::resume_when(EventSource& event, Subscription::Function function, bool transfer) {
+    if (!function) {
+        if (transfer) { event.drop_reference(); }
+        throw AsyncError("resume_when: a custom callback is missing");
+    }
     Subscription& node = append(event, transfer);
     node.by_ = WakeBy::custom;
     node.function_ = std::make_unique<Subscription::Function>(std::move(function));
@@ -185,6 +193,22 @@ void Waker::clean() {
     outcome_ = {};
     origin_ = Origin::none;
     status_ = WakerStatus::none;
+}
+
+EventSource* Waker::begin_with_timeout(Duration timeout, EventSource* token) {
+    clean();
+    EventSource* const live = live_token(token);
+    EventSource* timer = nullptr;
+    if (timeout > Duration::zero()) {
+        TimerOptions options;
+        options.timeout = timeout;
+        options.refresh = true;  // time spent before the wait does not shorten it (RCT-22)
+        const Ref<ReactorEvent> owned = ReactorEvent::timer(coroutine_.scheduler(), options, false, "wait_timeout");
+        resume_when(*owned, WakeBy::resolve);
+        timer = owned.get();
+    }
+    if (live != nullptr) { resume_when(*live, WakeBy::token); }
+    return timer;
 }
 
 std::vector<EventSource*> Waker::triggered() const {

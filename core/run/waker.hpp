@@ -75,7 +75,7 @@ public:
 
     /// Prepares an event of the coming wait; it is started by suspend, not here (WKR-4, INV-SCHED-20).
     /// @param transfer  the waker takes over the caller's reference, also if this throws (WKR-5)
-    /// Throws AsyncError if the event is closed.
+    /// Throws AsyncError if the event is closed, or the function empty. A token is marked as used (WKR-7).
     void resume_when(EventSource& event, WakeBy by, bool transfer = false);
     void resume_when(EventSource& event, Subscription::Function function, bool transfer = false);
     /// Removes this wait's callbacks on one event and stops it if this wait started it.
@@ -83,6 +83,10 @@ public:
 
     /// Drops outcome, subscriptions and owned events; each event that this wait started is stopped once. Idempotent (WKR-3).
     void clean();
+    /// Begins a wait with a bound (WKR-2): cleans, then subscribes a one-shot timer that the waker owns, if `timeout` is more than zero,
+    /// then the token, if there is one. The timer ends the wait like any event and is in `triggered()` then.
+    /// @returns the timer, null for none; valid until the next clean. Throws OperationCanceled, nothing subscribed, if the token has fired.
+    EventSource* begin_with_timeout(Duration timeout, EventSource* token = nullptr);
 
     /// Value, error and triggered events of the wait that ended, until the next clean.
     [[nodiscard]] const Outcome& outcome() const { return outcome_; }

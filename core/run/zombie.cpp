@@ -31,7 +31,15 @@ void Scheduler::make_zombie(CoroutineCore& coroutine) {
     HEDDLE_ASSERT(active_count_ > 0, "INV-ZOM-02");
     --active_count_;
     note(EventKind::became_zombie, coroutine.label_, scope.label());
-    for (ScopeCore* at = &scope; at != nullptr; at = at->parent_) { at->notify_waiters(); }
+    for (ScopeCore* at = &scope; at != nullptr; at = at->parent_) { at->notify_waiters(ScopeCore::News::counters); }
+    if (options_.on_zombie) [[unlikely]] {
+        try {
+            const NoSuspend region(*this);
+            options_.on_zombie(CoroutineHandle(&coroutine), ScopeRef(&scope));
+        } catch (...) {
+            record_unhandled(ErrorValue(std::current_exception()));
+        }
+    }
     if (active_count_ == 0) { active_count_changed(); }
 }
 

@@ -50,16 +50,23 @@ enum class CollectMode : unsigned char {
     all_or_fail,   ///< every input has succeeded; the first error is thrown
     any,           ///< the first input that settles, with its error
     some,          ///< `wanted` inputs have settled; errors are collected
-    any_success,   ///< the first input that succeeds; a CompositeError if all fail
+    some_or_fail,  ///< `wanted` inputs have settled; the first error is thrown
+    some_success,  ///< `wanted` inputs have succeeded, or all have settled; errors are collected
+    any_success,   ///< the first input that succeeds, or all have failed; errors are collected, nothing is thrown (AWC-12)
 };
 
 struct CollectOptions {
     CollectMode mode = CollectMode::all;
-    std::size_t wanted = 1;     ///< for `some`
-    bool cancel_rest = false;   ///< cancel unfinished coroutine inputs at the end and wait for them (AWT-16)
+    std::size_t wanted = 1;     ///< for the `some` forms; 0 is there at once, more than there are inputs means all (AWC-11)
+    /// Cancel the coroutines among the inputs that are unfinished at the end, and wait for them (AWT-16), unless the end is a
+    /// cancellation of the waiter itself. `all_or_fail` does so by itself when it fails or its token fires.
+    bool cancel_rest = false;
 };
 
-/// The general form. A token among the inputs acts as the token (AWT-13). The same input twice counts twice (AWT-15).
+/// The general form. A token among the inputs acts as the token (AWT-13). The same input twice counts twice (AWT-15). What is reported is
+/// what had settled at the instant in which the condition first held (AWC-10).
+/// Throws: the token's OperationCanceled or a cancellation, and what was collected is discarded; the first error with an `_or_fail` mode;
+/// AsyncError if an input or the token is the caller itself. Suspends: unless the condition holds at the call.
 Collected await_collect(std::span<EventSource* const> inputs, const CollectOptions& options, const Token& token = {},
                         std::source_location at = std::source_location::current());
 

@@ -13,7 +13,14 @@ public:
     TimeoutEvent(Scheduler& scheduler, Duration duration)
         : EventSource(scheduler), label_(scheduler.object_label("timeout")), duration_(duration) {}
 
-    [[nodiscard]] bool is_cancelled() const { return cancelled_; }
+    [[nodiscard]] bool is_disarmed() const override { return cancelled_; }
+    /// Its deadline was fixed by an earlier wait, and nobody waited when it passed (TMO-02).
+    void settle() override {
+        if (is_closed() || !deadline_set_ || loop_refs() > 0) { return; }
+        Reactor& reactor = scheduler().reactor();
+        reactor.refresh_clock();
+        if (reactor.now() >= deadline_) { fired(); }
+    }
 
     void cancel() {
         if (is_closed()) { return; }
@@ -33,12 +40,14 @@ public:
     [[nodiscard]] Label label() const override { return label_; }
 
 private:
+    /// The timer's callback. It lives by itself, because the timer's pass may outlive this event (EVT-4).
     class Fire final : public EventCallback {
     public:
         explicit Fire(TimeoutEvent& timeout) : timeout_(timeout) {}
         void call(EventSource&, const Outcome&) override { timeout_.fired(); }
 
     private:
+        void dispose() override { delete this; }
         TimeoutEvent& timeout_;
     };
 
@@ -47,19 +56,20 @@ private:
         if (!deadline_set_) {
             reactor.refresh_clock();
             deadline_ = reactor.now() + round_up(duration_, reactor.resolution());
-            deadline_set_ = true;
         }
         TimerOptions options;
         options.timeout = deadline_ > reactor.now() ? deadline_ - reactor.now() : Duration::zero();
         timer_ = ReactorEvent::timer(scheduler(), options, false, "timeout");
-        timer_->subscribe(fire_);
+        fire_ = new Fire(*this);
+        timer_->subscribe(*fire_);
         timer_->start();
+        deadline_set_ = true;  // only now: a start that failed left everything as it was (RCT-51)
     }
     void on_last_stop() noexcept override {
-        if (!timer_) { return; }
-        timer_->unsubscribe(fire_);
-        timer_->stop();
-        timer_.reset();
+        const Ref<ReactorEvent> timer = std::exchange(timer_, {});
+        if (!timer) { return; }
+        timer->unsubscribe(*std::exchange(fire_, nullptr));
+        timer->stop();
     }
     void fired() {
         outcome_ = {0, false, ErrorValue::make<TimeoutError>()};
@@ -79,7 +89,7 @@ private:
     bool cancelled_ = false;
     Outcome outcome_;
     Ref<ReactorEvent> timer_;
-    Fire fire_{*this};
+    Fire* fire_ = nullptr;
 };
 
 Timeout::Timeout(Duration duration) {
@@ -93,7 +103,7 @@ Timeout::~Timeout() = default;
 
 void Timeout::cancel() const { event_->cancel(); }
 bool Timeout::is_completed() const { return event_->is_closed(); }
-bool Timeout::is_cancelled() const { return event_->is_cancelled(); }
+bool Timeout::is_cancelled() const { return event_->is_disarmed(); }
 void Timeout::await(std::source_location at) const { await_event(*event_, {}, at); }
 EventSource& Timeout::event() const { return *event_; }
 
