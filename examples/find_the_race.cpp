@@ -9,17 +9,17 @@
 using namespace std::chrono_literals;
 
 void serve_one_client() {
-    heddle::Shared<int> connections_in_use{0};
+    int connections_in_use = 0;
     auto client = heddle::spawn("client", [&] {
-        connections_in_use.set(connections_in_use.get() + 1);
+        ++connections_in_use;
         heddle::sleep_for(5ms);  // the query
-        connections_in_use.set(connections_in_use.get() - 1);
+        --connections_in_use;
     });
     heddle::sim::anywhere([&] { client.cancel(); });  // the client hangs up, at every point where that could happen
     try {
         client.await();
     } catch (const heddle::Cancellation&) {}
-    HEDDLE_CHECK(connections_in_use.get() == 0);
+    HEDDLE_CHECK(connections_in_use == 0);
 }
 
 int main() {
