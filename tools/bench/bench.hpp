@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the benchmarks share: how a measurement is named, and how "per operation" is counted.
+//
+//   work/floor   the least that the machine allows: raw Boost.Context, raw libuv
+//   work/ours    the same work through the public API
+//   work/peer    the same work on Boost.Fiber
+//
+// Invariant: each measurement sets one counter, `per_op`, which bench_table reads: CPU seconds per operation, or bytes, or a rate.
+// Chance enters through the machine; medians of laps keep it small.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace benchmark {
+class State;
+}
+
+namespace heddle::bench {
+
+/// The coroutines that are alive while main yields; each lap lets all of them run `turns` times.
+struct YieldWork {
+    const char* name;
+    std::size_t live;
+    std::size_t turns;
+};
+constexpr YieldWork yield_works[] = {{"switch", 2, 100'000}, {"yield_1k", 1'000, 200}, {"yield_100k", 100'000, 1}};
+constexpr std::size_t spawn_batch = 100;
+constexpr std::size_t spawn_batches = 100;
+constexpr std::size_t deep_calls = 4;
+constexpr std::size_t parked_count = 100'000;
+constexpr std::size_t timer_count = 100'000;
+
+/// Timeouts of the timer work: spread over 16 ms, in an order that no heap likes best. @param number  0 ≤ number < timer_count
+constexpr std::uint64_t timer_timeout_ms(std::size_t number) { return 1 + number * 7'919 % 16; }
+
+/// Times the laps of one measurement. Setting 100,000 coroutines up takes far longer than measuring them, so the repetitions are laps
+/// inside one set-up, and the median is taken here.
+class Laps {
+public:
+    explicit Laps(benchmark::State& state) : state_(state) {}
+    void begin();
+    void end();
+    /// Sets `per_op` to the median lap's CPU time per operation: other work on the machine then costs caches only.
+    void report(std::size_t operations_per_lap);
+
+private:
+    benchmark::State& state_;
+    double began_ = 0;
+    std::vector<double> seconds_;
+};
+
+/// Resident bytes of this process now.
+std::size_t resident_bytes();
+
+/// Calls `inner` from `deep_calls` nested frames that are not inlined.
+template <std::size_t depth, class Inner>
+[[gnu::noinline]] void call_deep(Inner& inner) {
+    if constexpr (depth == 0) {
+        inner();
+    } else {
+        call_deep<depth - 1>(inner);
+        asm volatile("" ::: "memory");  // the call above must not become a jump
+    }
+}
+
+void register_floor();
+void register_ours();
+void register_peer();  // absent where Boost.Fiber is
+
+}  // namespace heddle::bench
