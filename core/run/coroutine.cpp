@@ -112,17 +112,11 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, con
     // Until it is registered this is the only reference: a failed spawn destroys the coroutine (SCH-87).
     const Ref<CoroutineCore> alive(&coroutine);
     if (!internal) { require_current("spawn"); }
-    ScopeCore* scope = nullptr;
-    bool implicit = false;
-    if (options.scope) {
-        scope = &options.scope.core();
-    } else if (options.provider) {
-        if (const ScopeRef provided = options.provider(); provided) { scope = &provided.core(); }
-    }
-    if (scope == nullptr) {
-        scope = current_scope();
-        implicit = true;
-    }
+    if (state_ != State::active) { throw AsyncError("spawn: the runtime is not running"); }
+    ScopeRef chosen = options.scope;  // held: nobody else need hold what a provider returns
+    if (!chosen && options.provider) { chosen = options.provider(); }
+    const bool implicit = !chosen;
+    ScopeCore* const scope = implicit ? current_scope() : &chosen.core();
     bool born_zombie = false;
     if (scope->private_) { throw AsyncError("spawn: the scheduler's scope takes no coroutines"); }
     if (!scope->is_open()) {
@@ -157,9 +151,13 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, con
             coroutine.error_ = error;
             coroutine.finished_ = true;
             coroutine.set_closed();
-            coroutine.drop_entry();
+            {
+                const NoSuspend region(*this);
+                coroutine.drop_entry();
+            }
             scope->remove_member(coroutine);
             scope->evaluate();
+            coroutine.scope_ = nullptr;
             throw;
         }
     }
