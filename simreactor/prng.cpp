@@ -5,7 +5,8 @@ namespace heddle::sim {
 
 void Prng::reseed(std::uint64_t seed) {
     state_.seed = seed;
-    // splitmix64, as the authors of xoshiro recommend: no seed gives the all-zero state, which would stay zero for ever.
+    // splitmix64, as the authors of xoshiro recommend: no seed gives the all-zero state, which would stay zero for
+    // ever.
     std::uint64_t counter = seed;
     for (std::uint64_t& word : state_.words) {
         counter += 0x9e3779b97f4a7c15ULL;

@@ -11,7 +11,8 @@ namespace heddle::sim {
 namespace {
 
 TEST(Prng, DrawsTheGoldenValues) {
-    // xoshiro256** from the state that splitmix64 makes of the seed; computed with the authors' reference implementations.
+    // xoshiro256** from the state that splitmix64 makes of the seed; computed with the authors' reference
+    // implementations.
     // A change here changes what every recorded seed means.
     Prng prng{1234};
     const std::array<std::uint64_t, 4> expected{0x0bab45d9a0e3ae53ULL, 0xd7c640660c19433eULL, 0xb0dedaa0d09a6691ULL,

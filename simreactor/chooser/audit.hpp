@@ -2,11 +2,11 @@
 // AuditChooser: counts, for each kind of choice, how often each alternative was offered and how often it was taken.
 //
 //   world ── choose ──▶ AuditChooser ── choose ──▶ the chooser that decides
-//                            └─ table [kind][alternative] {offered, taken} ──▶ empty cells: what a campaign never tried (H-FAULTS)
+//                            └─ table [kind][alternative] {offered, taken} ──▶ empty cells: never tried (H-FAULTS)
 //
 // AU1  It never changes an answer.
-// AU2  A cell that was offered and never taken, and a kind that was never asked, are reported alike: a weight that is zero by
-//      mistake shows as one, a class of behaviour that is never offered as the other.
+// AU2  A cell that was offered and never taken, and a kind that was never asked, are reported alike: a weight that is
+//      zero by mistake shows as one, a class of behaviour that is never offered as the other.
 // Choice points: none of its own.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ChoiceMask: a set of kinds of choice, "only timers", "all but faults". What is left out is answered with 0 and not asked.
+// ChoiceMask: a set of kinds of choice, "only timers", "all but faults". What is left out is answered with 0 and not
+// asked.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@ void DelayChooser::begin(const Options& options) {
     positions_.clear();
     next_ = 0;
     points_ = 0;
-    // Floyd's sampling: k distinct numbers below n with k draws. A run of no known length has at least one point to deviate at.
+    // Floyd's sampling: k distinct numbers below n with k draws. A run of no known length has at least one point to
+    // deviate at.
     const std::uint64_t length = std::max<std::uint64_t>(options.length_estimate, 1);
     const std::uint64_t count = std::min<std::uint64_t>(options.deviations_max, length);
     for (std::uint64_t top = length - count; top < length; ++top) {

@@ -4,8 +4,8 @@
 //   points of a run   0 1 2 3 4 5 6 7 8 9 … length_estimate
 //   answers           0 0 0 2 0 0 0 1 0 0 …                     k = 2 of them are not 0
 //
-// DC1  Positions are drawn without replacement from the first `length_estimate` points, so that a set of at most k deviations that
-//      fits into the run has a chance of at least 1 / (C(length, k) · alternatives).
+// DC1  Positions are drawn without replacement from the first `length_estimate` points, so that a set of at most k
+//      deviations that fits into the run has a chance of at least 1 / (C(length, k) · alternatives).
 // DC2  A run that is shorter than the estimate deviates less often, never more.
 // Chance enters with the seed: once per run for the positions, once per deviation for the alternative.
 #pragma once

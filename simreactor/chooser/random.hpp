@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomChooser: a random walk. Every alternative of every point is equally likely, whatever came before.
 //
-// Its distribution over schedules is skewed (a schedule's chance is the product of 1/count along it): it is the control that
-// other samplers are measured against, and the cheapest way to touch everything once.
+// Its distribution over schedules is skewed (a schedule's chance is the product of 1/count along it): it is the
+// control that other samplers are measured against, and the cheapest way to touch everything once.
 // Chance enters with the generator.
 #pragma once
 

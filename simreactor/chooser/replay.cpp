@@ -68,7 +68,8 @@ std::uint32_t ReplayChooser::choose(const ChoicePoint& point) {
     if (planned.set_digest != 0 && digest != planned.set_digest) {
         diverge(DivergenceKind::set_differs, index, &point, digest);
     } else if (planned.count != 0 && planned.count != point.count) {
-        // With candidates the set says more than its size; without, the number of alternatives is all there is to compare.
+        // With candidates the set says more than its size; without, the number of alternatives is all there is to
+        // compare.
         diverge(DivergenceKind::value_domain_changed, index, &point, digest);
     }
     last_met_ = index;

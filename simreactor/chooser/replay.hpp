@@ -6,10 +6,11 @@
 //           met        set differs
 //
 // RP1  A planned answer is found by (kind, label), never by position: an unrelated new point changes nothing.
-// RP2  An answer with a candidate means that candidate; an index alone would silently become another one when the set changes.
-// RP3  Strict: after the first divergence the answers are 0, and `on_divergence` has been called, so that the world can stop there.
-//      Continue: the answer is the planned candidate if it is still offered, else the planned index if it is still in range,
-//      else 0; every divergence is kept, the first one is the one reported.
+// RP2  An answer with a candidate means that candidate; an index alone would silently become another one when the set
+//      changes.
+// RP3  Strict: after the first divergence the answers are 0, and `on_divergence` has been called, so that the world
+//      can stop there. Continue: the answer is the planned candidate if it is still offered, else the planned index
+//      if it is still in range, else 0; every divergence is kept, the first one is the one reported.
 // Chance: none, unless `rest` brings it.
 #pragma once
 
@@ -76,7 +77,8 @@ public:
         std::function<std::uint32_t()> footprint{};
     };
 
-    /// @param plan  in the order of the recorded run; (kind, at) unique. Answers of 0 are allowed and compared like the others.
+    /// @param plan  in the order of the recorded run; (kind, at) unique. Answers of 0 are allowed and compared like the
+    /// others.
     ReplayChooser(std::vector<PlannedAnswer> plan, Options options);
     explicit ReplayChooser(std::vector<PlannedAnswer> plan) : ReplayChooser(std::move(plan), Options{}) {}
 

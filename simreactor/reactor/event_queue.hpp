@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventQueue: what will happen to a simulated world by itself, in the order of time: completions, exits, posts, steps of threads.
+// EventQueue: what will happen to a simulated world by itself, in the order of time: completions, exits, posts, steps
+// of threads.
 //
 //   add(window, what, index) ──▶ ordered by (earliest, sequence) ──take_due(now)──▶ ready
 //                                     └─ remove(ticket): it will not happen

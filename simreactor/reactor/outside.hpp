@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a simulated world's outside is made of: threads that are not ours, and posts.
 //
-//   ForeignThread  step 1 ──latency──▶ step 2 ──latency──▶ …      each step is one delivery; it typically fires TriggerPorts
-//   post           at once, after a latency, or anywhere          one delivery that runs a function in scheduler phase
+//   ForeignThread  step 1 ──latency──▶ step 2 ──latency──▶ …    each step is one delivery; it fires TriggerPorts
+//   post           at once, after a latency, or anywhere        one delivery that runs a function in scheduler phase
 //
-// O1  Each step and each post reaches core as a Delivery of SourceKind::none whose owner runs it: core's sink begins a step, calls
-//     SourceOwner::on_delivery and ends the step, as for every other delivery. It may do what a callback may: not suspend.
+// O1  Each step and each post reaches core as a Delivery of SourceKind::none whose owner runs it: core's sink begins a
+//     step, calls SourceOwner::on_delivery and ends the step, as for every other delivery. It must not suspend.
 // O2  Neither is a reason for the loop to turn (RCT-16), unless a post says that it counts.
 // O3  The steps of one thread are in order; nothing else is.
 // Choice points: those of the poll phase, and `arrival` for a post that may come anywhere (SimReactor).
@@ -61,8 +61,8 @@ using PostId = Id<struct PostIdTag>;
 struct PostOptions {
     /// When it may come, measured from the call; without it Timing::post. Not used with `anywhere`.
     std::optional<Latency> after{};
-    /// It may come at every delivery point from the first one on (CP-CANCEL). The first is what production would do. It comes at
-    /// last when the reactor would otherwise block for ever, or when nothing counted is left.
+    /// It may come at every delivery point from the first one on (CP-CANCEL). The first is what production would do.
+    /// It comes at last when the reactor would otherwise block for ever, or when nothing counted is left.
     bool anywhere = false;
     /// It counts as an active event until it has come, so that the loop turns for it.
     bool counted = false;

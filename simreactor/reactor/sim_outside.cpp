@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens outside a SimReactor: descriptors become ready, triggers are fired, threads and posts arrive, signals are raised,
-// children end, workers finish. Each becomes ready at an instant of virtual time and is then one candidate of a poll batch.
+// What happens outside a SimReactor: descriptors become ready, triggers are fired, threads and posts arrive, signals
+// are raised, children end, workers finish. Each becomes ready at an instant of virtual time and is then one
+// candidate of a poll batch.
 #include <algorithm>
 #include <cerrno>
 
@@ -100,7 +101,8 @@ void SimReactor::deliver_ready(const Ready& ready) {
     }
 }
 
-/// CP-MERGE: how many of `count` one callback stands for. Production merges them all; each of them may also get its own.
+/// CP-MERGE: how many of `count` one callback stands for. Production merges them all; each of them may also get its
+/// own.
 std::uint32_t SimReactor::merged(std::uint32_t count, Label object) {
     const std::uint32_t answer = ask(ChoiceKind::merge, std::min(count, merges_max), {}, object);
     return answer == 0 ? count : answer;
@@ -513,8 +515,9 @@ bool SimReactor::withdraw(PostId post) {
     return true;
 }
 
-/// CP-CANCEL: does a post that may come anywhere come here? The first time "at once" is production's answer; one that was put off
-/// stays away unless it is called, so that any one of the later points is two answers away from the baseline.
+/// CP-CANCEL: does a post that may come anywhere come here? The first time "at once" is production's answer; one that
+/// was put off stays away unless it is called, so that any one of the later points is two answers away from the
+/// baseline.
 void SimReactor::let_posts_arrive(bool all) {
     for (std::uint32_t index = 0; index < posts_.size() && posts_anywhere_ > 0; ++index) {
         Post& at = posts_[index];

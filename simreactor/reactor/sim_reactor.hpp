@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimReactor: the Reactor of a simulated world. Everything that could happen in more than one way is asked, the rest follows.
+// SimReactor: the Reactor of a simulated world. What could happen in more than one way is asked.
 //
-//   outside: descriptors, triggers, threads, posts, workers, signals, children        timers
-//        │ becomes ready (EventQueue, by virtual time)                                  │ become due
-//        ▼                                                                              ▼
-//   tick:  wait ──▶ poll batch, one delivery at a time; signals and exits last ──▶ closes ──▶ clock ──▶ timers pass     (RCT-60)
-//          CP-TIME  CP-READY CP-SUBSET CP-POOL CP-MERGE CP-CANCEL                  CP-CLOSE             CP-TIMERIO, ties
-//          CP-LATE  CP-SPURIOUS
+//   outside: descriptors, triggers, threads, posts, workers, signals, children      timers
+//        │ becomes ready (EventQueue, by virtual time)                                │ become due
+//        ▼                                                                            ▼
+//   tick:  wait ───▶ poll batch, one delivery at a time ───▶ closes ───▶ clock ───▶ timers pass          (RCT-60)
+//          CP-TIME   signals and exits last                  CP-CLOSE               CP-TIMERIO, ties
+//          CP-LATE   CP-READY CP-SUBSET CP-POOL
+//                    CP-MERGE CP-CANCEL CP-SPURIOUS
 //
-// SR1  Alternative 0 of every question is what libuv 1.45 does; without a Chooser it is the only one. Asked only if there are more.
-// SR2  Same program and same answers give the same run, bit for bit (RCT-68): no machine clock, no address, no hash order.
-// SR3  What is postponed by an answer comes within a bound (Fairness, RCT-72), and nothing is postponed that could never come then.
+// SR1  Alternative 0 of every question is what libuv 1.45 does; without a Chooser it is the only one (C2).
+// SR2  Same program and same answers give the same run, bit for bit (RCT-68): no clock, no address, no hash order.
+// SR3  What is postponed by an answer comes within a bound (Fairness, RCT-72), and nothing is postponed that could
+//      never come then.
 // SR4  A batch is fixed when the poll begins (RCT-6); what is stopped or closed meanwhile drops out of it (RCT-11).
 // SR5  A wait in which nothing could ever happen is a violation, "RCT-69", and names what waits.
 // SR6  What is not used costs nothing: a world of coroutines that only yield allocates nothing here.
@@ -43,7 +45,7 @@ struct Fairness {
     std::uint32_t subset = 4;      ///< ticks that may leave a ready source for later (CP-SUBSET)
     std::uint32_t pool = 4;        ///< completions that may overtake a request (CP-POOL)
     std::uint32_t timer_io = 4;    ///< ticks that may leave due timers for later (CP-TIMERIO)
-    std::uint32_t late = 4;        ///< timers that may overtake a due one (CP-LATE)
+    std::uint32_t late = 4;        ///< passes in which later timers may go before a due one (CP-LATE)
     std::uint32_t close = 4;       ///< ticks that may leave close completions for later (CP-CLOSE)
     std::uint32_t spurious = 1;    ///< ticks without callbacks (CP-SPURIOUS)
     std::uint32_t arrival = 1000;  ///< delivery points that a post for anywhere may let go by (CP-CANCEL)
@@ -52,8 +54,9 @@ struct Fairness {
 class SimReactor;
 
 struct SimReactorOptions {
-    /// Before a wait moves the clock to `next` (never: nothing of this node's own can happen any more): lets other nodes of the
-    /// world run. @returns true if anything may have changed, so that the wait looks again; false to go on
+    /// Before a wait moves the clock to `next` (never: nothing of this node's own can happen any more): lets other
+    /// nodes of the world run. @returns true if anything may have changed, so that the wait looks again; false to go
+    /// on
     using IdleHook = std::function<bool(SimReactor& node, Instant next)>;
 
     Chooser* chooser = nullptr;    ///< null: always 0
@@ -87,7 +90,7 @@ public:
 
     enum class ResetMode : std::uint8_t {
         destroy,  ///< functions that never ran are destroyed
-        abandon,  ///< a frozen world's: they are leaked knowingly, hidden from leak checkers, for what they refer to is broken
+        abandon,  ///< a frozen world's refer to broken state: leaked knowingly, hidden from leak checkers
     };
     /// The state of a new reactor; keeps the memory. Delivers nothing. Resets its own clock, never a shared one.
     void reset(ResetMode mode = ResetMode::destroy);
@@ -103,20 +106,24 @@ public:
 
     [[nodiscard]] VirtualClock& clock() { return *clock_; }
     [[nodiscard]] Instant true_time() const { return clock_->now(); }
-    /// True time goes by while the program computes; rounded up to the resolution. now() follows where RCT-18 says (RCT-25).
+    /// True time goes by while the program computes; rounded up to the resolution. now() follows where RCT-18 says
+    /// (RCT-25).
     void burn(Duration by);
-    /// The earliest instant at which something of this node may happen; true_time() if something may at once; never if nothing can.
+    /// The earliest instant at which something of this node may happen; true_time() if something may at once; never if
+    /// nothing can.
     [[nodiscard]] Instant next_happening();
 
     // ── descriptors; what a test says of one stays until it says otherwise (RCT-32) ──
 
-    /// A new descriptor, ready for nothing. What is reported of it is exact: there is no readability without data (RCT-37).
+    /// A new descriptor, ready for nothing. What is reported of it is exact: there is no readability without data
+    /// (RCT-37).
     int make_descriptor();
     void set_ready(int fd, PollMask bits);    ///< adds bits
     void clear_ready(int fd, PollMask bits);  ///< takes bits away
     /// The other end went away: DISCONNECT, and the end of the stream can be read.
     void hang_up(int fd) { set_ready(fd, PollBits::disconnect | PollBits::readable); }
-    /// The descriptor reports `error`, a positive errno value, to everybody; EBADF is DISCONNECT without error (RCT-36).
+    /// The descriptor reports `error`, a positive errno value, to everybody; EBADF is DISCONNECT without error
+    /// (RCT-36).
     void fail(int fd, int error);
     /// Open until somebody closed it: `close_descriptor`, or the reactor for `close_fd` (RCT-38).
     [[nodiscard]] bool is_open(int fd);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated reactor keeps the Reactor contract: as the baseline, and under many seeds of a random walk through its choices.
+// The simulated reactor keeps the Reactor contract: as the baseline, and under many seeds of a random walk through its
+// choices.
 #include "heddle/core/seam/reactor_contract.hpp"
 
 #include <string>
@@ -57,7 +58,8 @@ private:
     sim::SimReactor reactor_;
 };
 
-/// The contract looks at short spans of ticks in which time must not move by itself (RCT-6): the bound of CP-TIME is beyond them.
+/// The contract looks at short spans of ticks in which time must not move by itself (RCT-6): the bound of CP-TIME is
+/// beyond them.
 sim::SimReactorOptions options_at(sim::TimeLevel level) {
     sim::SimReactorOptions options;
     options.timing = sim::Timing::at(level);
@@ -71,8 +73,8 @@ std::vector<ReactorBackend> backends() {
         all.push_back({"Fifo" + std::string(trace::to_string(level)),
                        [level] { return std::make_unique<SimHarness>(options_at(level)); }});
     }
-    // Under chance a tick may put off what the contract expects of the next tick of an unhurried world, where it waits for one
-    // tick only: ticks without callbacks and time that moves by itself are left out, all else is in.
+    // Under chance a tick may put off what the contract expects of the next tick of an unhurried world, where it
+    // waits for one tick only: ticks without callbacks and time that moves by itself are left out, all else is in.
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         all.push_back({"Seed" + std::to_string(seed), [seed] {
                            sim::SimReactorOptions options = options_at(sim::TimeLevel::T0);

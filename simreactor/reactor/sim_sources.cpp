@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sources of a SimReactor: opening, starting, stopping, closing, and what counts (docs/spec/05-reactor.md sections 1 and 2).
+// The sources of a SimReactor: opening, starting, stopping, closing, and what counts (docs/spec/05-reactor.md sections
+// 1 and 2).
 #include <algorithm>
 #include <cerrno>
 #include <string>

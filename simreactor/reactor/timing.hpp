@@ -7,8 +7,8 @@
 //   T2      [d, d + jitter]             [now + a, now + b]
 //
 // TM1  i may happen next iff earliest(i) ≤ latest(j) for everything pending j.
-// TM2  Within one pass of timers an earlier deadline never fires after a later one (RCT-66): under T2 the one that is overtaken
-//      is late for the pass and waits for the next.
+// TM2  Within one pass of timers an earlier deadline never fires after a later one (RCT-66): under T2 the one that is
+//      overtaken is late for the pass and waits for the next.
 // T3 (difference bounds) and T4 (untimed) have their names; asking for them is refused until they exist.
 // Choice points: none here; SimReactor asks.
 #pragma once
@@ -41,8 +41,8 @@ struct Timing {
     Latency task{};                      ///< of a worker-pool request, from its begin to its completion
     Latency post{};                      ///< of a post that names no latency of its own
 
-    /// Sensible values for a level: nothing takes time under T0 and T1; under T2 timers are up to 1 ms late, requests and posts
-    /// take up to 10 ms. Throws ValueError for T3 and T4.
+    /// Sensible values for a level: nothing takes time under T0 and T1; under T2 timers are up to 1 ms late, requests
+    /// and posts take up to 10 ms. Throws ValueError for T3 and T4.
     [[nodiscard]] static Timing at(TimeLevel level);
 
     /// Throws ValueError, naming the member, its value and its range.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VirtualClock: the true time of a simulated world. Nothing reads the machine's clock; time moves when a reactor moves it.
+// VirtualClock: the true time of a simulated world. Nothing reads the machine's; a reactor moves it.
 //
-//   true time ──────▶ moves in a tick that waits, in one that CP-TIME lets move it, or when a program burns CPU (RCT-25)
+//   true time ──────▶ moves in a tick that waits, by CP-TIME, or when a program burns CPU (RCT-25)
 //   Reactor::now() ─▶ each node's cached view of it (RCT-18)
 //
 // VC1  It never goes back.
@@ -25,7 +25,8 @@ public:
         now_ = at;
     }
 
-    /// No node's wait goes past it: with several nodes, the latest instant that another one's windows allow (EXPLORER 4.13.7).
+    /// No node's wait goes past it: with several nodes, the latest instant that another one's windows allow (EXPLORER
+    /// 4.13.7).
     /// It bounds choices, never what is due: a wait for one's own earliest deadline may pass it.
     void set_limit(Instant limit) { limit_ = limit; }
     [[nodiscard]] Instant limit() const { return limit_; }
@@ -35,7 +36,8 @@ public:
         limit_ = Instant::never();
     }
 
-    /// The cell that stands for the time in footprints: advancing it is C-max, reading it R. Arming a timer reads no clock.
+    /// The cell that stands for the time in footprints: advancing it is C-max, reading it R. Arming a timer reads no
+    /// clock.
     [[nodiscard]] static constexpr Cell now_cell() { return cell(Label{hash_text("clock")}, "now"); }
 
 private:

@@ -3,7 +3,8 @@
 //
 //   key = generation · 2^32 + place + 1        0 is no key
 //
-// S1  A key names one element for ever: the key of an element that was taken out finds nothing, also when its place is in use.
+// S1  A key names one element for ever: the key of an element that was taken out finds nothing, also when its place is
+//     in use.
 // S2  Keys depend on the history of adding and taking out alone, so that equal runs name equal things alike.
 #pragma once
 
