@@ -2,6 +2,7 @@
 #include "heddle/core/base/label.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "heddle/core/base/assert.hpp"
@@ -17,33 +18,59 @@ std::uint64_t hash_more(std::uint64_t hash, std::string_view text) {
 
 }  // namespace
 
-std::string_view LabelBook::interned(std::string_view name) {
-    // Vectors of one or two strings: a name's storage must not move, so strings are looked up, never re-ordered.
-    std::vector<std::string>& same_hash = names_[hash_text(name)];
-    for (const std::string& known : same_hash) {
-        if (known == name) { return known; }
-    }
-    same_hash.reserve(4);
-    HEDDLE_ASSERT(same_hash.size() < same_hash.capacity(), "LB2: at most four names share a hash");
-    return same_hash.emplace_back(name);
+// ── GenerationMap ──
+
+std::size_t GenerationMap::place(std::uint64_t key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = (key ^ (key >> 32)) & mask;
+    while (slots_[at].generation == generation_ && slots_[at].key != key) { at = (at + 1) & mask; }
+    return at;
 }
 
-Label LabelBook::of(std::string_view text) {
-    // A label without objects hashes as its text; an object in parentheses is mixed in as the label that it is (`make`).
-    std::uint64_t hash = hash_text({});
-    while (!text.empty()) {
-        const std::size_t open = text.find('(');
-        hash = hash_more(hash, text.substr(0, open));
-        if (open == std::string_view::npos) { break; }
-        std::size_t close = open + 1;
-        for (int depth = 1; close < text.size(); ++close) {
-            depth += text[close] == '(' ? 1 : text[close] == ')' ? -1 : 0;
-            if (depth == 0) { break; }
+GenerationMap::Slot& GenerationMap::at(std::uint64_t key, std::uint32_t initial, bool& fresh) {
+    std::size_t place_of_key = place(key);
+    fresh = slots_[place_of_key].generation != generation_;
+    if (fresh) {
+        if ((used_ + 1) * 2 > slots_.size()) {
+            grow();
+            place_of_key = place(key);
         }
-        hash = hash_mix(hash, of(text.substr(open + 1, close - open - 1)).value);
-        text.remove_prefix(std::min(close + 1, text.size()));
+        slots_[place_of_key] = {key, initial, generation_};
+        ++used_;
     }
-    return Label{nonzero(hash)};
+    return slots_[place_of_key];
+}
+
+const GenerationMap::Slot* GenerationMap::find(std::uint64_t key) const {
+    const Slot& slot = slots_[place(key)];
+    return slot.generation == generation_ ? &slot : nullptr;
+}
+
+void GenerationMap::grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+        if (slot.generation == generation_) { slots_[place(slot.key)] = slot; }
+    }
+}
+
+void GenerationMap::clear() {
+    used_ = 0;
+    if (++generation_ == 0) {  // after 2^32 runs the stamps begin again
+        slots_.assign(slots_.size(), Slot{});
+        generation_ = 1;
+    }
+}
+
+// ── LabelBook ──
+
+std::string_view LabelBook::interned(std::string_view name) {
+    for (std::uint64_t key = hash_text(name);; key = hash_mix(key, 1)) {
+        bool fresh = false;
+        GenerationMap::Slot& slot = name_index_.at(key, static_cast<std::uint32_t>(names_.size()), fresh);
+        if (fresh) { return names_.emplace_back(name); }
+        if (names_[slot.value] == name) { return names_[slot.value]; }
+    }
 }
 
 Label LabelBook::root(std::string_view name) { return make({}, '\0', name, {}); }
@@ -53,7 +80,8 @@ Label LabelBook::point(Label at, std::string_view kind, Label object) { return m
 Label LabelBook::make(Label parent, char separator, std::string_view name, Label object) {
     const std::uint64_t key =
         hash_mix(hash_mix(parent.value, static_cast<unsigned char>(separator)), hash_mix(hash_text(name), object.value));
-    const std::uint32_t ordinal = ++counts_[key];
+    bool fresh = false;
+    const std::uint32_t ordinal = ++counts_.at(key, 0, fresh).value;
     std::uint64_t hash = 0;
     if (separator == '\0') {
         hash = hash_text(name);
@@ -68,24 +96,24 @@ Label LabelBook::make(Label parent, char separator, std::string_view name, Label
         hash = hash_more(hash, ")");
     }
     if (ordinal > 1) {
-        char digits[16];
-        const int length = std::snprintf(digits, sizeof digits, "#%u", ordinal);
-        hash = hash_more(hash, {digits, static_cast<std::size_t>(length)});
+        char digits[16] = {'#'};
+        const char* end = std::to_chars(digits + 1, digits + sizeof digits, ordinal).ptr;
+        hash = hash_more(hash, {digits, static_cast<std::size_t>(end - digits)});
     }
     hash = nonzero(hash);
-    const auto [at, fresh] = index_.try_emplace(hash, static_cast<std::uint32_t>(entries_.size()));
+    index_.at(hash, static_cast<std::uint32_t>(entries_.size()), fresh);
     if (fresh) { entries_.push_back({parent, interned(name), object, ordinal, separator}); }
     return Label{hash};
 }
 
 std::string LabelBook::text(Label label) const {
-    const auto found = index_.find(label.value);
-    if (found == index_.end()) {
+    const GenerationMap::Slot* found = index_.find(label.value);
+    if (found == nullptr) {
         char unknown[24];
         std::snprintf(unknown, sizeof unknown, "?%016llx", static_cast<unsigned long long>(label.value));
         return unknown;
     }
-    const Entry& entry = entries_[found->second];
+    const Entry& entry = entries_[found->value];
     std::string text;
     if (entry.separator != '\0') {
         text = this->text(entry.parent);

@@ -12,10 +12,11 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace heddle {
@@ -42,6 +43,29 @@ struct Label {
     return x ^ (x >> 31);
 }
 
+/// A hash table of words that is emptied in O(1): slots of an earlier generation count as empty. Look-up only; nothing walks it.
+class GenerationMap {
+public:
+    struct Slot {
+        std::uint64_t key = 0;
+        std::uint32_t value = 0;
+        std::uint32_t generation = 0;
+    };
+
+    /// The slot of `key`; a fresh one has value `initial` and `fresh` is set.
+    Slot& at(std::uint64_t key, std::uint32_t initial, bool& fresh);
+    [[nodiscard]] const Slot* find(std::uint64_t key) const;
+    void clear();
+
+private:
+    [[nodiscard]] std::size_t place(std::uint64_t key) const;
+    void grow();
+
+    std::vector<Slot> slots_ = std::vector<Slot>(64);
+    std::size_t used_ = 0;
+    std::uint32_t generation_ = 1;
+};
+
 class LabelBook {
 public:
     /// A label without a parent ("main", "loop", a node's name).
@@ -54,11 +78,11 @@ public:
     Label point(Label at, std::string_view kind, Label object = {});
 
     /// The label that `text` would have, whether or not this run made it. Requires: names without parentheses.
-    [[nodiscard]] static Label of(std::string_view text);
+    [[nodiscard]] static Label of(std::string_view text) { return Label{nonzero(hash_text(text))}; }
 
     /// "?" followed by the hash if this run made no such label.
     [[nodiscard]] std::string text(Label label) const;
-    [[nodiscard]] bool knows(Label label) const { return index_.contains(label.value); }
+    [[nodiscard]] bool knows(Label label) const { return index_.find(label.value) != nullptr; }
 
     /// Forgets the run and keeps the memory.
     void reset();
@@ -76,10 +100,11 @@ private:
     [[nodiscard]] std::string_view interned(std::string_view name);
     Label make(Label parent, char separator, std::string_view name, Label object);
 
-    std::unordered_map<std::uint64_t, std::uint32_t> index_;   // label → entry
-    std::unordered_map<std::uint64_t, std::uint32_t> counts_;  // (parent, separator, name, object) → how many so far
+    GenerationMap index_;   // label → entry
+    GenerationMap counts_;  // (parent, separator, name, object) → how many so far
     std::vector<Entry> entries_;
-    std::unordered_map<std::uint64_t, std::vector<std::string>> names_;  // interned texts by hash
+    GenerationMap name_index_;       // hash of a text → names_; never cleared
+    std::deque<std::string> names_;  // interned; addresses stay
 };
 
 }  // namespace heddle
