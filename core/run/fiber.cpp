@@ -21,8 +21,8 @@ using boost::context::detail::transfer_t;
     return ExceptionGlobals(reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals()));
 }
 
-// Both ends of a switch. What one tells the other lies in the Fiber objects, never on the stack that is being left: AddressSanitizer
-// may keep locals on a fake stack, which is gone as soon as the flow is announced to end.
+// Both ends of a switch. What one tells the other lies in the Fiber objects, never on the stack that is being left:
+// AddressSanitizer may keep locals on a fake stack, which is gone as soon as the flow is announced to end.
 struct Fiber::Switch {
     // Last thing on the old stack.
     [[gnu::always_inline]] static void* depart(Fiber& from, Fiber& to, bool for_good) {
@@ -106,8 +106,11 @@ void Fiber::destroy() noexcept {
 
 // The balanced jump and the return address it pushes must belong to one place (F1), hence never inlined or cloned.
 [[gnu::noinline]] void Fiber::switch_to(Fiber& from, Fiber& to, ExceptionGlobals globals) {
-    // Where the guard is shared, this is what notices an overflow (stack_pool.hpp, K1). `low` is null for the stack that is not ours.
-    if (static_cast<std::byte*>(__builtin_frame_address(0)) < from.stack_.low) [[unlikely]] { StackPool::report_overflow(from.stack_); }
+    // Where the guard is shared, this is what notices an overflow (stack_pool.hpp, K1). `low` is null for the stack
+    // that is not ours.
+    if (static_cast<std::byte*>(__builtin_frame_address(0)) < from.stack_.low) [[unlikely]] {
+        StackPool::report_overflow(from.stack_);
+    }
     HEDDLE_ASSERT(from.context_ == nullptr, "F2");
     HEDDLE_ASSERT(to.context_ != nullptr, "F2");
     from.exceptions_ = globals.exchange(to.exceptions_);

@@ -5,13 +5,15 @@
 //     ▲                 ▲                     │
 //     └── destroy ──────┴──── ended ◀─────────┘ switch_away_for_good
 //
-// F1  One switch, one call site: Fiber::switch_to. Returns of flows that suspend along the same path are predicted (balanced_jump.hpp).
+// F1  One switch, one call site: Fiber::switch_to. Returns of flows that suspend along the same path are predicted
+//     (balanced_jump.hpp).
 // F2  A flow is resumed where it left, once: resuming it twice, or while it runs, is an assertion.
-// F3  The C++ exception state (what is caught, how many are in flight) belongs to the flow, not to the thread (SCH-29). A fresh
-//     flow starts with a clean one.
-// F4  A flow stays on the thread on which it first ran: the compiler may keep addresses of thread-locals across a switch.
-// F5  Every switch is announced to AddressSanitizer, ThreadSanitizer and Valgrind, in builds that have them. No exception leaves a
-//     flow's entry: it would meet a frame without a caller, and terminates the process.
+// F3  The C++ exception state (what is caught, how many are in flight) belongs to the flow, not to the thread (SCH-29).
+//     A fresh flow starts with a clean one.
+// F4  A flow stays on the thread on which it first ran: the compiler may keep addresses of thread-locals across a
+//     switch.
+// F5  Every switch is announced to AddressSanitizer, ThreadSanitizer and Valgrind, in builds that have them. No
+//     exception leaves a flow's entry: it would meet a frame without a caller, and terminates the process.
 // Choice points: none.
 #pragma once
 
@@ -30,7 +32,8 @@ struct ExceptionState {
     unsigned int uncaught = 0;
 };
 
-/// This thread's exception state. Fetched once per run and passed along: the look-up is a call, and a run stays on its thread.
+/// This thread's exception state. Fetched once per run and passed along: the look-up is a call, and a run stays on its
+/// thread.
 class ExceptionGlobals {
 public:
     /// Stores `next` and returns what was there.
@@ -45,8 +48,8 @@ private:
 
 [[nodiscard]] ExceptionGlobals exception_globals() noexcept;
 
-/// Saves the exception state and clears it, for foreign work that borrows the stack of a flow inside its suspension: a callback there
-/// must neither see nor rethrow what the flow has caught (SCH-91). The destructor restores it.
+/// Saves the exception state and clears it, for foreign work that borrows the stack of a flow inside its suspension: a
+/// callback there must neither see nor rethrow what the flow has caught (SCH-91). The destructor restores it.
 class ExceptionGuard {
 public:
     explicit ExceptionGuard(ExceptionGlobals globals) : globals_(globals), saved_(globals.exchange({})) {}
@@ -74,12 +77,13 @@ public:
     /// Prepares a flow on `stack` that begins at the first switch to it. Requires: this one is empty or ended.
     /// Cost: a few stores; no system call, no allocation (sanitizer builds apart).
     void create(const Stack& stack, Entry entry, void* argument);
-    /// Forgets the flow. It is never unwound: what its frames own is lost. Requires: it is not running. Call it before the stack is
-    /// released. Idempotent.
+    /// Forgets the flow. It is never unwound: what its frames own is lost. Requires: it is not running. Call it before
+    /// the stack is released. Idempotent.
     void destroy() noexcept;
 
     /// Leaves `from`, which is running, and continues `to`; returns when somebody switches to `from` again.
-    /// Requires: `to` was left or is fresh; `globals` are this thread's. Suspends: natively. Cost: about 5 ns and what the caches take.
+    /// Requires: `to` was left or is fresh; `globals` are this thread's. Suspends: natively. Cost: about 5 ns and what
+    /// the caches take.
     static void switch_to(Fiber& from, Fiber& to, ExceptionGlobals globals);
     /// The same, but `from` ends here. Its stack may be released as soon as `to` runs, and it may be created anew.
     [[noreturn]] static void switch_away_for_good(Fiber& from, Fiber& to, ExceptionGlobals globals);
@@ -89,8 +93,9 @@ public:
     [[nodiscard]] const Stack& stack() const { return stack_; }
     /// True between create() or a switch away and the next switch to it.
     [[nodiscard]] bool resumable() const { return context_ != nullptr; }
-    /// Asks the caches for what a switch to this flow reads: with tens of thousands of parked flows, a switch is mostly misses on the
-    /// stack (its address translation first of all), and a scheduler knows who comes next. Cost: about 1 ns. Harmless at any time.
+    /// Asks the caches for what a switch to this flow reads: with tens of thousands of parked flows, a switch is mostly
+    /// misses on the stack (its address translation first of all), and a scheduler knows who comes next. Cost: about 1
+    /// ns. Harmless at any time.
     void prefetch() const {
         const auto* const top = static_cast<const std::byte*>(context_);
         __builtin_prefetch(top);
@@ -103,7 +108,7 @@ public:
 private:
     struct Switch;
 
-    void* context_ = nullptr;    // where it left; null while it runs, before create and after its end
+    void* context_ = nullptr;     // where it left; null while it runs, before create and after its end
     Fiber* successor_ = nullptr;  // to whom it switched last
     ExceptionState exceptions_;
     Stack stack_;

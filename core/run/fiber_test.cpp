@@ -79,9 +79,7 @@ std::string message_of_current() {
     } catch (const std::exception& error) { return error.what(); }
 }
 
-TEST(Fiber, IsTheVariantThatThisTestWasBuiltFor) {
-    EXPECT_EQ(Fiber::balanced(), HEDDLE_EXPECT_BALANCED != 0);
-}
+TEST(Fiber, IsTheVariantThatThisTestWasBuiltFor) { EXPECT_EQ(Fiber::balanced(), HEDDLE_EXPECT_BALANCED != 0); }
 
 TEST(Fiber, RunsFromSwitchToSwitch) {
     Loom loom;
@@ -372,7 +370,8 @@ TEST(FiberDeath, RefusesToResumeWhatIsRunningOrEnded) {
 }
 
 void overflow(const StackOptions& options) {
-    StackPool::name_owners_by([](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/worker#2", size - 1); });
+    StackPool::name_owners_by(
+        [](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/worker#2", size - 1); });
     Loom loom(options);
     Loom::Thread& thread = loom.weave([](Loom::Thread&) { recurse(1'000'000); });
     loom.resume(thread);
@@ -396,7 +395,8 @@ TEST(FiberDeath, OverflowDiesOnTheGuardWithTheCoroutinesName) {
 // Suspends below its stack, in the untouched pages that stand in for a guard of its own.
 TEST(FiberDeath, OverflowIntoASharedGapIsSeenWhenTheCoroutineSuspends) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    StackPool::name_owners_by([](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/worker#2", size - 1); });
+    StackPool::name_owners_by(
+        [](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/worker#2", size - 1); });
     Loom loom({.size = 16 * 1024, .guard_markers = false, .mapped_guards_max = 0});
     loom.weave([](Loom::Thread&) {});  // has the guard of the group
     Loom::Thread& thread = loom.weave([](Loom::Thread& self) {

@@ -29,7 +29,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 }  // namespace
 
-StackPool::StackPool(const StackOptions& options) : options_(options), page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+StackPool::StackPool(const StackOptions& options)
+    : options_(options), page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
     HEDDLE_ASSERT(options.size > 0, "K1");
     usable_size_ = round_up(options.size, page_) * (detail::instrumented ? 4 : 1);
     region_ = round_up(usable_size_ + (options.colour ? colour_count * colour_step : 0), page_);
@@ -45,7 +46,9 @@ StackPool::~StackPool() {
     }
 }
 
-std::size_t StackPool::gap_of(GuardKind guard) const { return guard == GuardKind::shared ? shared_gap_pages * page_ : page_; }
+std::size_t StackPool::gap_of(GuardKind guard) const {
+    return guard == GuardKind::shared ? shared_gap_pages * page_ : page_;
+}
 
 Stack StackPool::stack_at(std::uint32_t slab, std::uint32_t index) const noexcept {
     const std::size_t gap = gap_of(slabs_[slab].guard);
@@ -64,7 +67,8 @@ void StackPool::carve() {
     std::byte* const guard = slab.base + slab.carved * (gap + region_);
     ++system_calls_;
     if (slab.guard == GuardKind::marker && madvise(guard, gap, advice_guard_install) != 0) {
-        // An older kernel, or its tables are full. Stacks already cut keep their markers; the next slab has guard mappings.
+        // An older kernel, or its tables are full. Stacks already cut keep their markers; the next slab has guard
+        // mappings.
         options_.guard_markers = false;
         if (slab.carved > 0) {
             slab.capacity = slab.carved;
@@ -77,7 +81,8 @@ void StackPool::carve() {
         carve();
         return;
     }
-    const bool own_page = slab.guard == GuardKind::mapping || (slab.guard == GuardKind::shared && slab.carved % shared_group == 0);
+    const bool own_page =
+        slab.guard == GuardKind::mapping || (slab.guard == GuardKind::shared && slab.carved % shared_group == 0);
     if (own_page) {
         if (mprotect(guard, gap, PROT_NONE) != 0) { throw std::bad_alloc(); }
         mappings_ += 2;
@@ -105,13 +110,15 @@ void StackPool::add_slab() {
         detail::PoolListLock lock;  // the fault handler of another thread may walk the slabs
         slabs_.reserve(std::max<std::size_t>(8, slabs_.size() * 2));
     }
-    void* const base = mmap(nullptr, slab.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void* const base = mmap(nullptr, slab.bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     system_calls_ += 2;
     if (base == MAP_FAILED) {
         if (slab.guard == GuardKind::mapping) { mapped_guard_stacks -= slab.capacity; }
         throw std::bad_alloc();
     }
-    madvise(base, slab.bytes, MADV_NOHUGEPAGE);  // one huge page per touched stack top would cost 2 MiB; a failure costs memory only
+    madvise(base, slab.bytes,
+            MADV_NOHUGEPAGE);  // one huge page per touched stack top would cost 2 MiB; a failure costs memory only
     slab.base = static_cast<std::byte*>(base);
     ++mappings_;
     stack_count_ += slab.capacity;
@@ -143,7 +150,9 @@ HEDDLE_NO_ADDRESS_CHECKS std::size_t StackPool::high_water(const Stack& stack) c
         if ((resident[page] & 1U) == 0) { continue; }
         const std::byte* const page_begin = begin + page * page_;
         for (const std::byte* at = page_begin; at < page_begin + page_ && at < stack.top; ++at) {
-            if (*static_cast<const volatile std::byte*>(at) != std::byte{0}) { return static_cast<std::size_t>(stack.top - at); }
+            if (*static_cast<const volatile std::byte*>(at) != std::byte{0}) {
+                return static_cast<std::size_t>(stack.top - at);
+            }
         }
     }
     return 0;

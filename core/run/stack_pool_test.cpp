@@ -78,7 +78,9 @@ TEST(StackPool, SpreadsTheTopsOverTheCacheSets) {
 
     StackPool plain({.colour = false});
     lines.clear();
-    for (int count = 0; count < 256; ++count) { lines.insert(reinterpret_cast<std::uintptr_t>(plain.acquire().top) % 4096); }
+    for (int count = 0; count < 256; ++count) {
+        lines.insert(reinterpret_cast<std::uintptr_t>(plain.acquire().top) % 4096);
+    }
     EXPECT_EQ(lines.size(), 1U);
 }
 
@@ -158,9 +160,11 @@ TEST_P(StackGuards, KillTheProcessThatWritesBelowAGuardedStack) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     StackPool pool(options());
     const Stack stack = pool.acquire();  // the first of its group, so it is guarded under every kind
-    StackPool::name_owners_by([](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/reader#1", size - 1); });
+    StackPool::name_owners_by(
+        [](const void*, char* buffer, std::size_t size) { std::strncpy(buffer, "main/reader#1", size - 1); });
     // The stack pointer is far away, so this is not called an overflow. A sanitizer reports it in its own words.
-    const char* const expected = detail::instrumented ? "" : "heddle: stray access to the guard page below the stack of.*main/reader#1";
+    const char* const expected =
+        detail::instrumented ? "" : "heddle: stray access to the guard page below the stack of.*main/reader#1";
     EXPECT_DEATH(write_byte(stack.low - 1), expected);
     StackPool::name_owners_by(nullptr);
 }
@@ -185,7 +189,9 @@ TEST_P(StackGuards, MeasureHowDeepAStackWasUsed) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StackGuards, testing::Values(GuardKind::marker, GuardKind::mapping, GuardKind::shared),
                          [](const testing::TestParamInfo<GuardKind>& kind) {
-                             return kind.param == GuardKind::marker ? "Marker" : kind.param == GuardKind::mapping ? "Mapping" : "Shared";
+                             return kind.param == GuardKind::marker    ? "Marker"
+                                    : kind.param == GuardKind::mapping ? "Mapping"
+                                                                       : "Shared";
                          });
 
 TEST(StackPool, SharesGuardsOnlyBeyondItsShareOfMappings) {

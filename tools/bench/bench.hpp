@@ -5,8 +5,8 @@
 //   work/ours    the same work through the public API
 //   work/peer    the same work on Boost.Fiber
 //
-// Invariant: each measurement sets one counter, `per_op`, which bench_table reads: CPU seconds per operation, or bytes, or a rate.
-// Chance enters through the machine; medians of laps keep it small.
+// Invariant: each measurement sets one counter, `per_op`, which bench_table reads: CPU seconds per operation, or bytes,
+// or a rate. Chance enters through the machine; medians of laps keep it small.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,12 @@ constexpr std::size_t deep_calls = 4;
 constexpr std::size_t parked_count = 100'000;
 constexpr std::size_t timer_count = 100'000;
 
-/// Timeouts of the timer work: spread over 16 ms, in an order that no heap likes best. @param number  0 ≤ number < timer_count
+/// Timeouts of the timer work: spread over 16 ms, in an order that no heap likes best. @param number  0 ≤ number <
+/// timer_count
 constexpr std::uint64_t timer_timeout_ms(std::size_t number) { return 1 + number * 7'919 % 16; }
 
-/// Times the laps of one measurement. Setting 100,000 coroutines up takes far longer than measuring them, so the repetitions are laps
-/// inside one set-up, and the median is taken here.
+/// Times the laps of one measurement. Setting 100,000 coroutines up takes far longer than measuring them, so the
+/// repetitions are laps inside one set-up, and the median is taken here.
 class Laps {
 public:
     explicit Laps(benchmark::State& state) : state_(state) {}

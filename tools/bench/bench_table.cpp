@@ -31,7 +31,9 @@ std::string ratio(const std::optional<double>& above, const std::optional<double
 std::string asked_for(const Demand& demand) {
     std::vector<std::string> parts;
     if (demand.floor_ratio_max > 0) { parts.push_back(fmt::format("at most {} x floor", demand.floor_ratio_max)); }
-    if (demand.peer_ratio_min > 0) { parts.push_back(fmt::format("at least {} x faster than peer", demand.peer_ratio_min)); }
+    if (demand.peer_ratio_min > 0) {
+        parts.push_back(fmt::format("at least {} x faster than peer", demand.peer_ratio_min));
+    }
     if (demand.value_max > 0) { parts.push_back(fmt::format("at most {} {}", demand.value_max, demand.unit)); }
     if (demand.value_min > 0) { parts.push_back(fmt::format("at least {:.0f} {}", demand.value_min, demand.unit)); }
     return fmt::format("{}", fmt::join(parts, ", "));
@@ -40,6 +42,7 @@ std::string asked_for(const Demand& demand) {
 }  // namespace
 
 const std::vector<Demand>& demands() {
+    // clang-format off
     static const std::vector<Demand> all{
         {.name = "switch", .unit = "ns", .what = "suspend one coroutine and resume another", .scale = nanoseconds,
          .floor_ratio_max = 2, .peer_ratio_min = 4},
@@ -60,6 +63,7 @@ const std::vector<Demand>& demands() {
         {.name = "sim_rate", .unit = "schedules/s", .what = "simulated schedules of 3 coroutines of 4 steps",
          .value_min = 300'000},
     };
+    // clang-format on
     return all;
 }
 
@@ -110,12 +114,13 @@ std::vector<Row> make_rows(const std::vector<const Demand*>& selected, const Mea
 }
 
 std::string as_table(const std::vector<Row>& rows) {
-    std::string text = fmt::format("{:<13} {:>9} {:>9} {:>9} {:>9} {:<12} {:>10} {:>9}  {:<4} {}\n", "work", "ours", "floor", "peer",
-                                   "bar", "unit", "ours/floor", "peer/ours", "ok", "asked for");
+    std::string text = fmt::format("{:<13} {:>9} {:>9} {:>9} {:>9} {:<12} {:>10} {:>9}  {:<4} {}\n", "work", "ours",
+                                   "floor", "peer", "bar", "unit", "ours/floor", "peer/ours", "ok", "asked for");
     for (const Row& row : rows) {
-        text += fmt::format("{:<13} {:>9} {:>9} {:>9} {:>9} {:<12} {:>10} {:>9}  {:<4} {}\n", row.demand->name, number(row.ours),
-                            number(row.floor), number(row.peer), number(row.bar), row.demand->unit, ratio(row.ours, row.floor),
-                            ratio(row.peer, row.ours), row.ok ? "yes" : "NO", asked_for(*row.demand));
+        text += fmt::format("{:<13} {:>9} {:>9} {:>9} {:>9} {:<12} {:>10} {:>9}  {:<4} {}\n", row.demand->name,
+                            number(row.ours), number(row.floor), number(row.peer), number(row.bar), row.demand->unit,
+                            ratio(row.ours, row.floor), ratio(row.peer, row.ours), row.ok ? "yes" : "NO",
+                            asked_for(*row.demand));
     }
     return text;
 }

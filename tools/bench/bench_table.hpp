@@ -3,8 +3,9 @@
 //
 //   heddle_bench ──JSON──▶ read_measurements ──▶ make_rows ──▶ table on the terminal, array for machines
 //
-// Invariants: (1) a row compares numbers of one run; (2) a number that was not measured is absent, never zero; (3) `bar` is the value
-// that `ours` must not exceed (for a rate: must reach), the strictest of what the row asks for; (4) a row without `ours` is not ok.
+// Invariants: (1) a row compares numbers of one run; (2) a number that was not measured is absent, never zero; (3)
+// `bar` is the value that `ours` must not exceed (for a rate: must reach), the strictest of what the row asks for; (4)
+// a row without `ours` is not ok.
 #pragma once
 
 #include <map>
@@ -20,13 +21,13 @@ struct Demand {
     std::string_view name;
     std::string_view unit;
     std::string_view what;
-    double scale = 1;                   ///< from `per_op` to the unit
-    std::string_view floor{};           ///< measurement that is the floor, if it is another work's
+    double scale = 1;          ///< from `per_op` to the unit
+    std::string_view floor{};  ///< measurement that is the floor, if it is another work's
     double floor_ratio_max = 0;
     double peer_ratio_min = 0;
     double value_max = 0;
     double value_min = 0;
-    bool difference = false;            ///< ours is `ours` minus `without`
+    bool difference = false;  ///< ours is `ours` minus `without`
 };
 
 [[nodiscard]] const std::vector<Demand>& demands();
@@ -45,7 +46,8 @@ using Measurements = std::map<std::string, double, std::less<>>;
 
 /// Adds one file of Google Benchmark's. Throws std::runtime_error naming the file and what was expected.
 void read_measurements(const std::string& file, Measurements& into);
-/// Rows of the demands whose name `pattern` is found in, a regular expression; all for an empty one. Throws std::regex_error.
+/// Rows of the demands whose name `pattern` is found in, a regular expression; all for an empty one. Throws
+/// std::regex_error.
 [[nodiscard]] std::vector<const Demand*> select(const std::string& pattern);
 [[nodiscard]] std::vector<Row> make_rows(const std::vector<const Demand*>& selected, const Measurements& measured);
 /// For --benchmark_filter: the measurements that these rows need.

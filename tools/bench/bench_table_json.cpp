@@ -32,7 +32,8 @@ void read_measurements(const std::string& file, Measurements& into) {
     for (const nlohmann::json& run : report["benchmarks"]) {
         const std::string name = measurement_of(run.value("run_name", std::string()));
         if (run.value("error_occurred", false)) {
-            throw std::runtime_error(fmt::format("{}: {} failed: {}", file, name, run.value("error_message", std::string("?"))));
+            throw std::runtime_error(
+                fmt::format("{}: {} failed: {}", file, name, run.value("error_message", std::string("?"))));
         }
         if (!run.contains("per_op") || !run["per_op"].is_number()) { continue; }
         const bool is_median = run.value("aggregate_name", std::string()) == "median";

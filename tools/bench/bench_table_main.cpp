@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_table: turns Google Benchmark's JSON into the table of ratios. ci/bench runs it; status 0 all reached, 1 something was not,
-// 2 unusable input.
+// bench_table: turns Google Benchmark's JSON into the table of ratios. ci/bench runs it; status 0 all reached, 1
+// something was not, 2 unusable input.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fmt/format.h>
 #include <fstream>
 #include <regex>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors: a bare ring queue over raw Boost.Context jumps with everything inlined and coloured stacks, and raw libuv timers.
+// Floors: a bare ring queue over raw Boost.Context jumps with everything inlined and coloured stacks, and raw libuv
+// timers.
 //
-// No states, no checks, no exceptions that survive a switch: what is here is what no runtime on these stacks can do without.
+// No states, no checks, no exceptions that survive a switch: what is here is what no runtime on these stacks can do
+// without.
 #include <benchmark/benchmark.h>
 #include <uv.h>
 
@@ -152,7 +154,9 @@ void measure_timers(benchmark::State& state) {
         uv_run(&loop, UV_RUN_DEFAULT);
         laps.end();
     }
-    if (fired != timer_count * static_cast<std::size_t>(state.iterations())) { state.SkipWithError("a timer did not fire"); }
+    if (fired != timer_count * static_cast<std::size_t>(state.iterations())) {
+        state.SkipWithError("a timer did not fire");
+    }
     laps.report(timer_count);
     uv_loop_close(&loop);
 }

@@ -61,7 +61,9 @@ void measure_spawn(benchmark::State& state) {
             laps.end();
         }
     });
-    if (finished != spawn_batches * spawn_batch * static_cast<std::size_t>(state.iterations())) { state.SkipWithError("a coroutine did not run"); }
+    if (finished != spawn_batches * spawn_batch * static_cast<std::size_t>(state.iterations())) {
+        state.SkipWithError("a coroutine did not run");
+    }
     laps.report(spawn_batches * spawn_batch);
 }
 
@@ -74,7 +76,8 @@ void measure_parked(benchmark::State& state) {
                 heddle::spawn([gate] { heddle::await_event(gate); });
             }
             heddle::yield();
-            state.counters["per_op"] = static_cast<double>(resident_bytes() - before) / static_cast<double>(parked_count);
+            state.counters["per_op"] =
+                static_cast<double>(resident_bytes() - before) / static_cast<double>(parked_count);
             gate->complete();
         }
     });
@@ -99,7 +102,8 @@ void measure_timers(benchmark::State& state) {
             for (std::size_t number = 0; number < timer_count; ++number) {
                 callbacks[number].fired = &fired;
                 callbacks[number].add_reference();
-                timers[number] = ReactorEvent::timer(scheduler, {.timeout = std::chrono::milliseconds(timer_timeout_ms(number))});
+                timers[number] =
+                    ReactorEvent::timer(scheduler, {.timeout = std::chrono::milliseconds(timer_timeout_ms(number))});
                 timers[number]->subscribe(callbacks[number]);
                 timers[number]->start();
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same work on Boost.Fiber, as its manual would have it written: round-robin scheduler, 64 KiB stacks, pooled ones for spawning.
+// The same work on Boost.Fiber, as its manual would have it written: round-robin scheduler, 64 KiB stacks, pooled ones
+// for spawning.
 #include <benchmark/benchmark.h>
 
 #include <boost/fiber/all.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run at configure time: succeeds where the return-balanced trampoline is compiled in and carries two flows back and forth.
+// Run at configure time: succeeds where the return-balanced trampoline is compiled in and carries two flows back and
+// forth.
 #include <array>
 
 #include "heddle/core/run/detail/balanced_jump.hpp"
@@ -26,7 +27,8 @@ void entry(transfer_t transfer) {
 
 int main() {
     alignas(16) static std::array<char, 64 * 1024> stack;
-    transfer_t transfer{boost::context::detail::make_fcontext(stack.data() + stack.size(), stack.size(), entry), nullptr};
+    transfer_t transfer{boost::context::detail::make_fcontext(stack.data() + stack.size(), stack.size(), entry),
+                        nullptr};
     for (int round = 0; round < rounds; ++round) { transfer = heddle::detail::jump(transfer.fctx, nullptr); }
     return count == rounds ? 0 : 1;
 }

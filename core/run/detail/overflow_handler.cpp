@@ -94,7 +94,9 @@ const std::byte* stack_pointer([[maybe_unused]] void* context, [[maybe_unused]] 
 void handle_fault(int number, siginfo_t* info, void* context) {
     // Bounded: the thread that holds the lock may be this one, if the list itself is what broke.
     bool locked = false;
-    for (int attempt = 0; attempt < 1'000'000 && !locked; ++attempt) { locked = !list_busy.test_and_set(std::memory_order_acquire); }
+    for (int attempt = 0; attempt < 1'000'000 && !locked; ++attempt) {
+        locked = !list_busy.test_and_set(std::memory_order_acquire);
+    }
     Stack stack;
     bool in_guard = false;
     bool shared = false;
@@ -109,13 +111,15 @@ void handle_fault(int number, siginfo_t* info, void* context) {
     if (locked) { list_busy.clear(std::memory_order_release); }
 
     if (in_guard) {
-        // A frame may be larger than a page, so "near" is generous; a stray pointer comes from a stack pointer far away.
+        // A frame may be larger than a page, so "near" is generous; a stray pointer comes from a stack pointer far
+        // away.
         constexpr std::ptrdiff_t near = std::ptrdiff_t{256} * 1024;
         const std::byte* const pointer = stack_pointer(context, info->si_addr);
         const bool overflow = pointer > stack.low - near && pointer < stack.low + near && pointer < stack.top;
-        print_report(stack, usable_size, overflow ? "stack overflow in" : "stray access to the guard page below the stack of", shared);
-        // The previous action is put back and the faulting instruction runs again: a core dump or an outer crash handler then
-        // sees the registers of the overflow, not ours.
+        print_report(stack, usable_size,
+                     overflow ? "stack overflow in" : "stray access to the guard page below the stack of", shared);
+        // The previous action is put back and the faulting instruction runs again: a core dump or an outer crash
+        // handler then sees the registers of the overflow, not ours.
         sigaction(number, &previous_action, nullptr);
         return;
     }
@@ -134,7 +138,8 @@ class AlternateStack {
 public:
     AlternateStack() {
         stack_t present{};
-        if (sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) { return; }  // somebody's own: it will do
+        // Somebody's own will do.
+        if (sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) { return; }
         memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory_ == MAP_FAILED) { return; }
         stack_t ours{};
@@ -161,7 +166,8 @@ private:
 };
 
 void install_handler() {
-    if (handler_is_installed) { return; }  // it could not be removed: somebody chained to it, so to install it again would be a loop
+    // If it could not be removed, somebody chained to it, and to install it again would be a loop.
+    if (handler_is_installed) { return; }
     handler_is_installed = true;
     struct sigaction ours {};
     ours.sa_sigaction = handle_fault;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's pools, and the SIGSEGV handler that looks a fault up in them (stack_pool.hpp, K5).
 //
-// The operating system has one handler per signal and process, so this is the one thing about stacks that no world can own.
+// The operating system has one handler per signal and process, so this is the one thing about stacks that no world can
+// own.
 // Invariant: the list holds every live pool; whoever changes it, or the slabs of a pool in it, holds the PoolListLock.
 #pragma once
 

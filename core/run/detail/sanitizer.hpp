@@ -40,7 +40,8 @@ constexpr bool instrumented = true;
 constexpr bool instrumented = false;
 #endif
 
-/// Frames that were abandoned without being unwound leave their red zones behind; whoever gets the memory next must not meet them.
+/// Frames that were abandoned without being unwound leave their red zones behind; whoever gets the memory next must not
+/// meet them.
 inline void unpoison([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(HEDDLE_ADDRESS_SANITIZER)
     ASAN_UNPOISON_MEMORY_REGION(begin, bytes);
