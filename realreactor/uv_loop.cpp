@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <vector>
 
 #include "heddle/core/base/assert.hpp"
 #include "heddle/realreactor/detail/uv_abandoned.hpp"
@@ -16,6 +15,10 @@ namespace heddle::real::detail {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
+
+/// Held while loops of this process open and close their descriptors. They need no lock, but libuv closes by a bare system call, which
+/// ThreadSanitizer does not see: it would call it a race when another thread's loop is given the same numbers.
+std::mutex descriptors_mutex;
 
 void close_handle(uv_handle_t* handle) {
     if (uv_is_closing(handle) == 0) { uv_close(handle, nullptr); }
@@ -46,6 +49,7 @@ UvLoop::UvLoop(ReadyWork ready_work, Woken woken)
 UvLoop::~UvLoop() { HEDDLE_ASSERT(closed_, "a loop is closed before it goes"); }
 
 void UvLoop::open() {
+    const std::lock_guard<std::mutex> lock(descriptors_mutex);
     Block& block = *block_;
     block.self = this;
     if (const int status = uv_loop_init(&block.loop); status != 0) { throw_async_error("cannot create an event loop", status); }
@@ -110,7 +114,10 @@ bool UvLoop::close(Duration wait, UniqueFunction<bool()> busy) {
     close_handle(reinterpret_cast<uv_handle_t*>(&block.bound));
     // A signal handle with undelivered signals takes some rounds (G19); nothing here waits.
     for (int round = 0; round < 64 && uv_run(&block.loop, UV_RUN_NOWAIT) != 0; ++round) {}
-    if (!busy() && uv_loop_close(&block.loop) == 0) { return true; }
+    if (!busy()) {
+        const std::lock_guard<std::mutex> lock(descriptors_mutex);
+        if (uv_loop_close(&block.loop) == 0) { return true; }
+    }
     abandon(std::shared_ptr<void>(std::move(block_)));
     return false;
 }
