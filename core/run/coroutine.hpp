@@ -104,6 +104,8 @@ public:
     [[nodiscard]] bool is_zombie() const { return zombie_; }
     [[nodiscard]] bool is_internal() const { return internal_; }
     [[nodiscard]] bool is_in_finally_run() const { return finally_run_ != nullptr; }
+    [[nodiscard]] bool is_main() const { return is_main_; }
+    [[nodiscard]] Priority priority() const { return priority_; }
 
     [[nodiscard]] const ErrorValue& error() const { return error_; }
     /// Somebody was given its outcome: a kept error is no longer unobserved (ERR-9).

@@ -213,6 +213,7 @@ public:
     [[nodiscard]] std::uint32_t epilogue_expiries() const { return epilogue_expiries_; }
     [[nodiscard]] const std::vector<ScopeCore*>& root_scopes() const { return root_scopes_; }
     [[nodiscard]] bool has_microtasks() const { return !microtasks_.empty(); }
+    [[nodiscard]] const MicrotaskQueue& microtask_queue() const { return microtasks_; }
     [[nodiscard]] const Context* pooled_context(std::size_t index) const { return index < pool_.size() ? pool_[index] : nullptr; }
     [[nodiscard]] std::vector<CoroutineRecord> coroutines(bool zombies_only) const;
     [[nodiscard]] std::string deadlock_report() const;

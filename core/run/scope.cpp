@@ -202,9 +202,18 @@ void ScopeCore::set_closed_flag() {
 
 // ── waiters and termination (SCP-20, SCP-23, SCP-28) ──
 
+std::size_t ScopeCore::waiter_count(bool after_cancellation) const {
+    std::size_t count = 0;
+    for (const Waiter* waiter = waiters_.front(); waiter != nullptr; waiter = waiters_.next(*waiter)) {
+        count += waiter->after_cancellation == after_cancellation ? 1 : 0;
+    }
+    return count;
+}
+
 void ScopeCore::wake_waiter(Waiter& waiter, const ErrorValue& error) {
     waiters_.remove(waiter);
-    scheduler().note(EventKind::scope_woken, waiter.coroutine->label(), label_, error ? 1 : 0);
+    scheduler().note(EventKind::scope_woken, waiter.coroutine->label(), label_, !error ? 0 : error.is_cancellation() ? 2 : 1,
+                     waiter.after_cancellation ? 1 : 0);
     if (error) {
         waiter.event->fail(error);
     } else {

@@ -66,6 +66,8 @@ public:
     [[nodiscard]] bool is_open() const { return !cancelled_ && !closed_flag_ && !terminated_; }
     [[nodiscard]] bool has_handle() const { return handles_ > 0; }
     [[nodiscard]] std::size_t waiter_count() const { return waiters_.size(); }
+    /// Of one sort: those of await_after_cancellation, or those of await_completion.
+    [[nodiscard]] std::size_t waiter_count(bool after_cancellation) const;
     /// completed(S) and drained(S) of SCP-6.
     [[nodiscard]] bool completed() const;
     [[nodiscard]] bool drained() const;

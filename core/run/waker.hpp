@@ -95,6 +95,13 @@ public:
 
     /// The events of this wait, in subscription order, for reports.
     [[nodiscard]] std::vector<EventSource*> events() const;
+    /// The same one by one, without allocating, for those who look after every step.
+    template <class F>
+    void visit_events(F&& visit) const {
+        for (const Subscription* at = first_; at != nullptr; at = at->next_) {
+            if (at->first_for_event_) { visit(*at->held_); }
+        }
+    }
 
     [[nodiscard]] CoroutineCore& coroutine() const { return coroutine_; }
     /// Run by the next clean (WKR-1): a combinator's context goes with its wait.

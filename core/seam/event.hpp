@@ -39,7 +39,7 @@ enum class EventKind : std::uint8_t {
     scope_requested,   ///< what = scope; a = CancelKind
     scope_closed,
     scope_terminated,
-    scope_woken,       ///< who = waiter; what = scope
+    scope_woken,       ///< who = waiter; what = scope; a = 0 normally, 1 error, 2 cancellation; b = 1 in await_after_cancellation
     // events and reactor
     event_started,     ///< what = event; a = loop_refs
     event_stopped,     ///< what = event; a = loop_refs
