@@ -256,7 +256,7 @@ Instant SimReactor::next_by_time() const {
 }
 
 Instant SimReactor::next_happening() {
-    if (!closes_.empty() || posts_anywhere_ > 0 || anything_ready()) { return clock_->now(); }
+    if (!closes_.empty() || anything_ready()) { return clock_->now(); }
     const Instant next = next_by_time();
     return next.is_never() ? next : std::max(next, clock_->now());
 }

@@ -109,8 +109,9 @@ public:
     /// True time goes by while the program computes; rounded up to the resolution. now() follows where RCT-18 says
     /// (RCT-25).
     void burn(Duration by);
-    /// The earliest instant at which something of this node may happen; true_time() if something may at once; never if
-    /// nothing can.
+    /// The earliest instant at which something of this node happens by itself: true_time() if something is ready, never
+    /// if nothing is to come. A post that may come anywhere is not counted: it comes in some other tick, at the latest
+    /// when all else is over.
     [[nodiscard]] Instant next_happening();
 
     // ── descriptors; what a test says of one stays until it says otherwise (RCT-32) ──
@@ -406,6 +407,7 @@ private:
     std::vector<Label> candidates_;     // scratch of one question
     std::vector<std::uint32_t> picks_;  // what its alternatives stand for
     std::vector<Instant> instants_;
+    std::vector<TimerQueue::Entry> due_;  // of the timers pass at hand
 
     static constexpr int first_fd = 3;
     static constexpr int first_pid = 1000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated reactor keeps the Reactor contract: as the baseline, and under many seeds of a random walk through its
+// The simulated reactor keeps the Reactor contract: as the baseline, and under seven seeds of a random walk through its
 // choices.
 #include "heddle/core/seam/reactor_contract.hpp"
 
@@ -75,7 +75,7 @@ std::vector<ReactorBackend> backends() {
     }
     // Under chance a tick may put off what the contract expects of the next tick of an unhurried world, where it
     // waits for one tick only: ticks without callbacks and time that moves by itself are left out, all else is in.
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 7; ++seed) {
         all.push_back({"Seed" + std::to_string(seed), [seed] {
                            sim::SimReactorOptions options = options_at(sim::TimeLevel::T0);
                            options.mask =

@@ -25,7 +25,7 @@ bool SimReactor::poll_due(bool in_place) {
         return true;
     }
     const auto finds = [this] {  // something now, or something that CP-TIME may bring about
-        const Instant next = next_happening();
+        const Instant next = posts_anywhere_ > 0 ? clock_->now() : next_happening();
         return next <= clock_->now() || (!next.is_never() && offers(ChoiceKind::time));
     };
     if (offers(ChoiceKind::poll) && finds() && ask(ChoiceKind::poll, 2) == 1) {
@@ -339,7 +339,8 @@ void SimReactor::fire_in_order(Instant pass) {
 /// T1: ties in any order. T2: besides, a later one may go first, if every window allows it; those it overtakes wait
 /// for the next pass, so that within one pass deadlines ascend (RCT-66).
 void SimReactor::fire_by_choice(Instant pass) {
-    std::vector<TimerQueue::Entry> due;
+    std::vector<TimerQueue::Entry>& due = due_;
+    due.clear();
     timers_.for_each_until(pass, [&](const TimerQueue::Entry& entry) { due.push_back(entry); });
     std::ranges::sort(due, [](const auto& a, const auto& b) { return a.before(b); });
     const auto still_due = [&](const TimerQueue::Entry& entry) {

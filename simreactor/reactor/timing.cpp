@@ -10,13 +10,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void require(bool holds, const std::string& what, Duration found) {
-    if (!holds) { throw ValueError("timing: " + what + ", found " + std::to_string(found.count()) + " ns"); }
+/// Texts are made only for what is refused: options are checked before every run of a search.
+void require(bool holds, const char* member, const char* what, Duration found) {
+    if (holds) [[likely]] { return; }
+    throw ValueError("timing: " + std::string(member) + what + ", found " + std::to_string(found.count()) + " ns");
 }
 
 void validate(const char* name, const Latency& latency) {
-    require(latency.min >= Duration::zero(), std::string(name) + ".min must not be negative", latency.min);
-    require(latency.max >= latency.min, std::string(name) + ".max must not be below " + name + ".min", latency.max);
+    require(latency.min >= Duration::zero(), name, ".min must not be negative", latency.min);
+    require(latency.max >= latency.min, name, ".max must not be below its min", latency.max);
 }
 
 }  // namespace
@@ -37,8 +39,8 @@ void Timing::validate() const {
         throw ValueError("timing: level must be T0, T1 or T2, found " + std::string(trace::to_string(level)) +
                          ", which is not built yet");
     }
-    require(jitter >= Duration::zero(), "jitter must not be negative", jitter);
-    require(jitter == Duration::zero() || level == TimeLevel::T2, "jitter needs level T2", jitter);
+    require(jitter >= Duration::zero(), "jitter", " must not be negative", jitter);
+    require(jitter == Duration::zero() || level == TimeLevel::T2, "jitter", " needs level T2", jitter);
     sim::validate("task", task);
     sim::validate("post", post);
 }

@@ -6,7 +6,8 @@
 //   T1      [d, d], ties in any order   [now + a, now + a]
 //   T2      [d, d + jitter]             [now + a, now + b]
 //
-// TM1  i may happen next iff earliest(i) ≤ latest(j) for everything pending j.
+// TM1  i may happen next iff earliest(i) ≤ latest(j) for everything pending j. CP-TIME alone, and its bound, pass over
+//      windows: they stand for a program that took so long, and whatever is pending then is late together.
 // TM2  Within one pass of timers an earlier deadline never fires after a later one (RCT-66): under T2 the one that is
 //      overtaken is late for the pass and waits for the next.
 // T3 (difference bounds) and T4 (untimed) have their names; asking for them is refused until they exist.
