@@ -18,26 +18,28 @@ void Scheduler::make_pending(CoroutineCore& coroutine, ErrorValue reason) {
 void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorValue& reason) {
     Waker& waker = coroutine.waker_;
     const Label who = coroutine.label_;
-    note(EventKind::cancel_requested, who, {}, static_cast<std::int64_t>(kind));
+    const bool out_of_reach = coroutine.finally_run_ != nullptr && (!coroutine.started_ || kind != CancelKind::forced);  // FIN-11
+    const bool undelivered = coroutine.has_pending_ || coroutine.has_deferred_ || waker.status_ == WakerStatus::ignored ||
+                             (waker.origin_ == Waker::Origin::cancel && waker.outcome_.error);
+    const bool cancels = kind == CancelKind::forced || (kind == CancelKind::safe_cancel && !coroutine.started_);
+    const bool accepted = cancels && !coroutine.finished_ && !out_of_reach && !undelivered;
+    note(EventKind::cancel_requested, who, {}, static_cast<std::int64_t>(kind), accepted ? 1 : 0);
     if (coroutine.finished_) {
         touch(cell(who, "wait"), TouchMode::read);
         return;
     }
-    if (coroutine.finally_run_ != nullptr && (!coroutine.started_ || kind != CancelKind::forced)) { return; }  // FIN-11
+    if (out_of_reach) { return; }
     if (!coroutine.registered_ && !coroutine.started_ && waker.status_ == WakerStatus::none) {
         // SCH-90: a request inside the spawn's `before` hook first does the rest of the enqueueing.
         waker.status_ = WakerStatus::queued;
         enqueue(coroutine, coroutine.priority_ == Priority::high);
         register_coroutine(coroutine);
     }
-    if (kind == CancelKind::safe_dispose || (kind == CancelKind::safe_cancel && coroutine.started_)) {
+    if (!cancels) {
         make_zombie(coroutine);
         return;
     }
-    if (waker.status_ == WakerStatus::ignored) { return; }  // the first reason is kept
-    const bool undelivered = coroutine.has_pending_ || coroutine.has_deferred_ ||
-                             (waker.origin_ == Waker::Origin::cancel && waker.outcome_.error);
-    if (undelivered) { return; }  // CAN-10
+    if (!accepted) { return; }  // CAN-10: the first reason is kept
     touch(cell(who, "wait"), TouchMode::write);
     coroutine.cancel_accepted_ = true;
     if (!coroutine.started_) {
