@@ -134,6 +134,7 @@ void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reas
         Ref<ScopeCore> scope;
         std::vector<Ref<ScopeCore>> children{};
         std::size_t next = 0;
+        bool alone = true;  // no child is left
     };
     std::vector<Level> levels;
     const auto enter = [&](ScopeCore& scope) {
@@ -155,7 +156,11 @@ void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reas
         ScopeCore& scope = *level.scope;
         scope.request_members(kind, reason, skipped);
         scope.notify_waiters(News::request);
-        if (&scope != this) { scope.evaluate_alone(); }  // SCP-18: a drained one ends at once, whatever keeps its parent
+        if (levels.size() > 1) {
+            // SCP-18: a drained one ends at once, whatever keeps its parent. Known from below, so that a deep tree is walked once.
+            if (level.alone && scope.active_ + scope.zombies_ == 0) { scope.evaluate_alone(); }
+            if (!scope.terminated_) { levels[levels.size() - 2].alone = false; }
+        }
         levels.pop_back();
     }
 }
