@@ -2,6 +2,7 @@
 #include "heddle/properties/scenario/all.hpp"
 
 #include "heddle/properties/oracle/oracles.hpp"
+#include "heddle/properties/scenario/corpus/corpus.hpp"
 #include "heddle/properties/scenario/worked.hpp"
 
 namespace heddle::prop {
@@ -15,6 +16,7 @@ std::vector<sim::Scenario> list() {
     std::vector<sim::Scenario> all;
     append(all, demo_scenarios());
     append(all, spec_scenarios());
+    append(all, corpus_scenarios());
     return all;
 }
 
