@@ -67,10 +67,15 @@ void CoroutineCore::drop_handle() {
     HEDDLE_ASSERT(handles_ > 0, "a handle is released once");
     if (--handles_ == 0 && error_kept_) {
         // ERR-9: nobody awaited it, and now nobody can.
-        error_kept_ = false;
+        forget_kept_error();
         scheduler().record_unhandled(error_);
     }
     drop_reference();
+}
+
+void CoroutineCore::forget_kept_error() {
+    error_kept_ = false;
+    scheduler().kept_errors_.remove(*this);
 }
 
 // ── spawn ──

@@ -109,7 +109,9 @@ public:
 
     [[nodiscard]] const ErrorValue& error() const { return error_; }
     /// Somebody was given its outcome: a kept error is no longer unobserved (ERR-9).
-    void mark_observed() { error_kept_ = false; }
+    void mark_observed() {
+        if (error_kept_) [[unlikely]] { forget_kept_error(); }
+    }
     [[nodiscard]] bool replay(Outcome& outcome) const override;
 
     // ── where it is (SCH-10) ──
@@ -159,6 +161,8 @@ protected:
     }
 
 private:
+    void forget_kept_error();
+
     friend class Scheduler;
     friend class ScopeCore;
     friend class FinallyRun;

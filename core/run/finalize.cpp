@@ -132,6 +132,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     }
     // F11, F12
     remove_from_registry(coroutine);
+    if (coroutine.error_kept_) { kept_errors_.push_back(coroutine); }
     coroutine.context_ = nullptr;
     if (observer_ != nullptr) [[unlikely]] {
         note(EventKind::finalized, coroutine.label_);

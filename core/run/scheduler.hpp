@@ -360,6 +360,7 @@ private:
     std::vector<CoroutineCore*> woken_;  // woken in this phase, subscriptions still in place (SCH-26)
 
     IntrusiveList<CoroutineCore, RegistryTag> registry_;
+    IntrusiveList<CoroutineCore, RegistryTag> kept_errors_;  // finished ones whose error waits on a handle (ERR-9)
     std::size_t active_count_ = 0;
     std::uint64_t last_coroutine_id_ = 0;
     std::uint64_t last_scope_id_ = 0;

@@ -88,6 +88,8 @@ void Scheduler::renew(const RuntimeOptions& options) {
 
 Scheduler::~Scheduler() {
     HEDDLE_ASSERT(state_ != State::active, "a runtime outlives its run");
+    // A handle may outlive its runtime; what it keeps has nobody to be reported to then.
+    while (CoroutineCore* coroutine = kept_errors_.front()) { coroutine->forget_kept_error(); }
     main_core_.reset();
     drop_own_scopes();
 }
@@ -178,8 +180,8 @@ void Scheduler::conclude() {
     main_core_.reset();
     current_ = nullptr;
     scheduler_context_ = nullptr;
+    state_ = State::ready;  // a callback of what completes only now finds no run that it could add to
     reactor_.shutdown();
-    state_ = State::ready;
     HEDDLE_ASSERT(registry_.empty() && ready_.empty() && microtasks_.empty() && active_count_ == 0, "INV-SHUT-05");
     HEDDLE_ASSERT(live_contexts_ == 0, "INV-SHUT-05");
 }

@@ -10,7 +10,7 @@
 //       EXPECT_EQ(program.text(), "start A");
 //   });
 //
-// Modes: without observer as in production, with one that is deaf, without direct hand-over, without context pool, with neither
+// Modes: without observer as in production, under a Watch, without direct hand-over, without context pool, with neither
 // (SCH-44, INV-SCHED-21). ManualReactor polls every 16th time unless a test says otherwise.
 #pragma once
 
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "heddle/core/run/runtime.hpp"
+#include "heddle/core/run/testing/watch.hpp"
 #include "heddle/core/seam/testing/manual_reactor.hpp"
 
 namespace heddle::testing {
@@ -37,13 +38,9 @@ public:
     if (!error) { return "none"; }
     try {
         error.rethrow();
-    } catch (const Cancellation& cancellation) {
-        return cancellation.what();
-    } catch (const std::exception& other) {
+    } catch (const Cancellation& cancellation) { return cancellation.what(); } catch (const std::exception& other) {
         return other.what();
-    } catch (...) {
-        return "?";
-    }
+    } catch (...) { return "?"; }
 }
 
 /// The history of an error, newest first: "E2 < E1".
@@ -59,9 +56,7 @@ template <class E>
     if (!error) { return false; }
     try {
         error.rethrow();
-    } catch (const E&) {
-        return true;
-    } catch (...) {
+    } catch (const E&) { return true; } catch (...) {
         return false;
     }
 }
@@ -71,9 +66,7 @@ template <class Body>
 [[nodiscard]] ErrorValue caught(Body&& body) {
     try {
         body();
-    } catch (const Cancellation&) {
-        return ErrorValue(std::current_exception());
-    } catch (const std::exception&) {
+    } catch (const Cancellation&) { return ErrorValue(std::current_exception()); } catch (const std::exception&) {
         return ErrorValue(std::current_exception());
     }
     return {};
@@ -90,9 +83,7 @@ public:
         ErrorValue thrown;
         try {
             runtime_.run(std::forward<Main>(main));
-        } catch (...) {
-            thrown = ErrorValue(std::current_exception());
-        }
+        } catch (...) { thrown = ErrorValue(std::current_exception()); }
         if (thrown && !thrown.same_error(runtime_.exit_error())) { return thrown; }  // run() itself refused
         HEDDLE_ASSERT(static_cast<bool>(thrown) == static_cast<bool>(runtime_.exit_error()), "INV-SHUT-03");
         return runtime_.exit_error();
@@ -121,29 +112,55 @@ private:
     Runtime runtime_;
 };
 
-/// Hears everything and does nothing: with it the runtime takes its observed paths (labels, notes, touches).
-class DeafObserver final : public Observer {
-public:
-    void on_event(const Event&) override {}
-};
+/// Waits for one event, as a primitive does: subscribe, suspend, read, clean (SCH-32).
+inline Outcome wait_for(EventSource& event, const char* kind = "wait",
+                        std::source_location at = std::source_location::current()) {
+    Scheduler& scheduler = current_runtime("wait_for").scheduler();
+    Waker& waker = scheduler.require_suspendable("wait_for").waker();
+    struct Clean {
+        Waker& waker;
+        ~Clean() { waker.clean(); }
+    } clean{waker};
+    waker.clean();
+    waker.resume_when(event, WakeBy::resolve);
+    scheduler.suspend({kind, at, event.label()});
+    return waker.outcome();
+}
 
-/// Runs `body` once per mode, each time with a fresh world. @param options what all modes share
+/// Waits for what never comes: only a cancellation ends it.
+inline void wait_forever(std::source_location at = std::source_location::current()) {
+    const Ref<OneShotEvent> never = OneShotEvent::make(current_runtime("wait_forever").scheduler(), "never");
+    wait_for(*never, "forever", at);
+}
+
+/// Waits for a private timer.
+inline void pause_for(Duration duration, std::source_location at = std::source_location::current()) {
+    TimerOptions options;
+    options.timeout = duration;
+    options.refresh = true;
+    const Ref<ReactorEvent> timer = ReactorEvent::timer(current_runtime("pause_for").scheduler(), options);
+    wait_for(*timer, "pause", at);
+}
+
+/// Runs `body` once per mode, each time with a fresh world. @param options what all modes share; its observer takes the
+/// Watch's place
 template <class Body>
 void in_every_mode(const RuntimeOptions& options, Body&& body) {
-    const auto one = [&](const char* mode, bool hand_over, bool pool_contexts, Observer* observer) {
+    const auto one = [&](const char* mode, bool hand_over, bool pool_contexts, bool watched) {
+        Watch watch;
         RuntimeOptions chosen = options;
         chosen.hand_over = hand_over;
         chosen.pool_contexts = pool_contexts;
-        if (observer != nullptr) { chosen.observer = observer; }
+        if (watched && chosen.observer == nullptr) { chosen.observer = &watch; }
         Program program(chosen, mode);
+        watch.attach(program.scheduler());
         body(program);
     };
-    DeafObserver deaf;
-    one("plain", true, true, nullptr);
-    one("observed", true, true, &deaf);
-    one("without hand-over", false, true, nullptr);
-    one("without context pool", true, false, nullptr);
-    one("without either", false, false, &deaf);
+    one("plain", true, true, false);
+    one("watched", true, true, true);
+    one("without hand-over", false, true, false);
+    one("without context pool", true, false, false);
+    one("without either, watched", false, false, true);
 }
 
 template <class Body>
