@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libuv backend keeps the contract of every reactor, on the operating system's own sockets, threads, signals and processes.
+// The libuv backend keeps the contract of every reactor, on the operating system's own sockets, threads, signals and
+// processes.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
-/// Held while loops of this process open and close their descriptors. They need no lock, but libuv closes by a bare system call, which
-/// ThreadSanitizer does not see: it would call it a race when another thread's loop is given the same numbers.
+/// Held while loops of this process open and close their descriptors. They need no lock, but libuv closes by a bare
+/// system call, which ThreadSanitizer does not see: it would call it a race when another thread's loop is given the
+/// same numbers.
 std::mutex descriptors_mutex;
 
 void close_handle(uv_handle_t* handle) {
@@ -34,8 +35,8 @@ void UvBell::ring() noexcept {
 }
 
 void UvBell::mute() noexcept {
-    // A ring is two atomic operations around one write, so this wait is short. A signal handler of this thread cannot be inside: it
-    // would have ended before we went on.
+    // A ring is two atomic operations around one write, so this wait is short. A signal handler of this thread cannot
+    // be inside: it would have ended before we went on.
     state_.fetch_or(muted, std::memory_order_acq_rel);
     while ((state_.load(std::memory_order_acquire) & ~muted) != 0) { sched_yield(); }
 }
@@ -52,7 +53,9 @@ void UvLoop::open() {
     const std::lock_guard<std::mutex> lock(descriptors_mutex);
     Block& block = *block_;
     block.self = this;
-    if (const int status = uv_loop_init(&block.loop); status != 0) { throw_async_error("cannot create an event loop", status); }
+    if (const int status = uv_loop_init(&block.loop); status != 0) {
+        throw_async_error("cannot create an event loop", status);
+    }
     block.loop.data = &block;
     const int status = uv_async_init(&block.loop, &block.wakeup, [](uv_async_t* handle) {
         static_cast<Block*>(handle->loop->data)->self->woken_();
@@ -63,7 +66,8 @@ void UvLoop::open() {
     }
     uv_timer_init(&block.loop, &block.bound);
     uv_prepare_init(&block.loop, &block.prepare);
-    // Callbacks that ran earlier in this iteration may have made coroutines ready (libuv's pending queue precedes the poll).
+    // Callbacks that ran earlier in this iteration may have made coroutines ready (libuv's pending queue precedes the
+    // poll).
     uv_prepare_start(&block.prepare, [](uv_prepare_t* handle) {
         if (static_cast<Block*>(handle->loop->data)->self->ready_work_()) { uv_stop(handle->loop); }  // G25
     });
@@ -84,7 +88,8 @@ void UvLoop::set_bound(Instant bound) {
         &block_->bound,
         [](uv_timer_t* handle) {
             static_cast<Block*>(handle->loop->data)->self->armed_bound_ = Instant::never();
-            // Up to 1.44 timers run before the poll, which would then wait for the next of libuv's own timers: there is none.
+            // Up to 1.44 timers run before the poll, which would then wait for the next of libuv's own timers: there is
+            // none.
             uv_stop(handle->loop);
         },
         left_ms, 0);
@@ -108,7 +113,8 @@ bool UvLoop::close(Duration wait, UniqueFunction<bool()> busy) {
     for (int round = 0; round < 8 && uv_run(&block.loop, UV_RUN_NOWAIT) != 0; ++round) {}
     while (busy() && uv_hrtime() < limit) {
         constexpr std::uint64_t slice_ms = 10;
-        uv_timer_start(&block.bound, [](uv_timer_t* handle) { uv_stop(handle->loop); }, slice_ms, 0);
+        uv_timer_start(
+            &block.bound, [](uv_timer_t* handle) { uv_stop(handle->loop); }, slice_ms, 0);
         uv_run(&block.loop, UV_RUN_ONCE);
     }
     close_handle(reinterpret_cast<uv_handle_t*>(&block.bound));

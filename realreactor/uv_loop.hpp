@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // UvLoop: libuv's loop and the three handles that the reactor steers it with.
 //
-//   run(block, bound) ─▶ uv_run: … prepare ─ work became ready? don't wait ─▶ poll, at most until `bound` ─▶ callbacks, closes
+//   run(block, bound) ─▶ uv_run: … prepare (work became ready? don't wait) ─▶ poll until `bound` ─▶ callbacks, closes
 //                                                                             ▲ ring(), from any thread
 //
-// L1  The wake-up handle keeps the loop alive, so that an iteration always polls; whether it may block is decided by the caller, from
-//     what counts (RCT-5, RCT-14), never by libuv's own reference counts.
+// L1  The wake-up handle keeps the loop alive, so that an iteration always polls; whether it may block is decided by
+//     the caller, from what counts (RCT-5, RCT-14), never by libuv's own reference counts.
 // L2  What libuv can touch lives in one heap block. It is freed after uv_loop_close said yes, or never (RCT-2).
 #pragma once
 

@@ -40,14 +40,12 @@ bool is_stream_socket(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-/// Nothing to read, after all: another waiter took it, or the kernel's wake-up was early. The end of a stream, a failure and a
-/// connection that waits to be accepted are something.
+/// Nothing to read, after all: another waiter took it, or the kernel's wake-up was early. The end of a stream, a
+/// failure and a connection that waits to be accepted are something.
 bool would_block(int fd) {
     char byte = 0;
     ssize_t got = 0;
-    do {
-        got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
+    do { got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
@@ -143,7 +141,8 @@ void UvPolls::on_report(SourceId poll, int status, int events) {
     std::int32_t error = 0;
     if (status < 0) {
         handle.watched = 0;  // P1
-        // EBADF stands for whatever the kernel calls an error of the descriptor: the other end of a pipe is gone (RCT-36).
+        // EBADF stands for whatever the kernel calls an error of the descriptor: the other end of a pipe is gone
+        // (RCT-36).
         bits = status == UV_EBADF ? static_cast<PollMask>(PollBits::disconnect) : 0;
         error = status == UV_EBADF ? 0 : errno_of(status);
     } else if ((bits & PollBits::readable) != 0 && handle.stream && would_block(handle.fd)) {

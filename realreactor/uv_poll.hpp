@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// UvPolls: descriptors (RCT-32 to RCT-39): one handle of libuv per descriptor, shared through the PollTable of core/seam.
+// UvPolls: descriptors (RCT-32 to RCT-39): one handle of libuv per descriptor, shared through the PollTable of
+// core/seam.
 //
-//   proxy start, stop ─▶ union of the masks ─▶ uv_poll_start ─▶ report ─▶ READABLE of a stream: peek (RCT-37) ─▶ proxies ─▶ sink
+//   proxy start, stop ─▶ union of the masks ─▶ uv_poll_start ─▶ report ─▶ stream: peek (RCT-37) ─▶ proxies ─▶ sink
 //
-// P1  libuv ends a watch when it reports an error; it is watched again after the report while a proxy wants it (RCT-32).
+// P1  libuv ends a watch when it reports an error; it is watched again after the report while a proxy wants it
+//     (RCT-32).
 // P2  libuv aborts when it is told to watch a descriptor that is closed. We look first, and answer with EBADF.
 #pragma once
 

@@ -13,14 +13,16 @@
 namespace heddle::real::detail {
 
 UvProcesses::Child& UvProcesses::child(int pid) {
-    const auto found = std::find_if(children_.begin(), children_.end(), [pid](const auto& at) { return at->pid == pid; });
+    const auto found =
+        std::find_if(children_.begin(), children_.end(), [pid](const auto& at) { return at->pid == pid; });
     HEDDLE_ASSERT(found != children_.end(), "C1");
     return **found;
 }
 
 SourceId UvProcesses::open(int pid, const SourceOptions& options) {
     if (pid <= 0) { throw AsyncError("there is no process " + std::to_string(pid)); }
-    const auto found = std::find_if(children_.begin(), children_.end(), [pid](const auto& at) { return at->pid == pid; });
+    const auto found =
+        std::find_if(children_.begin(), children_.end(), [pid](const auto& at) { return at->pid == pid; });
     if (found == children_.end()) {
         children_.push_back(std::make_unique<Child>());
         children_.back()->pid = pid;
@@ -34,9 +36,7 @@ SourceId UvProcesses::open(int pid, const SourceOptions& options) {
 void UvProcesses::look(Child& at) {
     int status = 0;
     pid_t got = 0;
-    do {
-        got = waitpid(at.pid, &status, WNOHANG);
-    } while (got < 0 && errno == EINTR);
+    do { got = waitpid(at.pid, &status, WNOHANG); } while (got < 0 && errno == EINTR);
     if (got == 0) { return; }  // it runs
     at.ended = true;
     if (got < 0) {
@@ -83,11 +83,8 @@ void UvProcesses::close(UvSource& source, SourceId id) {
 
 void UvProcesses::deliver(SourceId id, int code) {
     UvSource* source = host_.sources.find(id);
-    const Delivery delivery{.source = id,
-                            .kind = SourceKind::process,
-                            .owner = source->owner,
-                            .label = source->label,
-                            .value = code};
+    const Delivery delivery{
+        .source = id, .kind = SourceKind::process, .owner = source->owner, .label = source->label, .value = code};
     close(*source, id);  // before its callbacks (EVT-12)
     host_.deliver(delivery);
 }
@@ -107,7 +104,8 @@ void UvProcesses::on_signal() {
 }
 
 void UvProcesses::listen_while_needed() {
-    const bool needed = std::any_of(children_.begin(), children_.end(), [](const auto& at) { return !at->started.empty(); });
+    const bool needed =
+        std::any_of(children_.begin(), children_.end(), [](const auto& at) { return !at->started.empty(); });
     if (needed || !listening_) { return; }
     listening_ = false;
     signals_.unlisten(SIGCHLD);

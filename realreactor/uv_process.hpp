@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // UvProcesses: the ends of child processes (RCT-53).
 //
-//   SIGCHLD ─▶ waitpid(pid, WNOHANG) for each watched child, in the order of opening ─▶ its started sources, in start order ─▶ sink
+//   SIGCHLD ─▶ waitpid(pid, WNOHANG), child by child in the order of opening ─▶ its sources in start order ─▶ sink
 //
-// C1  One record per pid, shared by its sources: a child is waited for once, and its code is kept while a source is open.
+// C1  One record per pid, shared by its sources: a child is waited for once, and its code is kept while a source is
+//     open.
 // C2  Only watched children are waited for: the program's other children stay its own.
 // C3  The handler for SIGCHLD is there before the first look at a child, so that no end falls between the two.
 #pragma once

@@ -130,7 +130,8 @@ bool UvReactor::poll_due(bool in_place) {
     constexpr std::uint32_t look_every_max = 16;
     if (!in_place) { return coarse_now_ns() != last_poll_ns_; }
     if (--calls_to_look_ != 0) { return false; }
-    // Calls that come slowly are looked at one by one, so that a few long computations do not add up to seconds without a poll.
+    // Calls that come slowly are looked at one by one, so that a few long computations do not add up to seconds without
+    // a poll.
     const std::int64_t now_ns = coarse_now_ns();
     look_every_ = now_ns == last_look_ns_ ? std::min(look_every_ * 2, look_every_max) : 1;
     last_look_ns_ = now_ns;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // UvReactor: the production backend of the Reactor door, on libuv (docs/spec/05-reactor.md, 16-libuv-order.md).
 //
-//   tick ─▶ one iteration of libuv ─▶ triggers, descriptors, tasks, signals, child exits ─▶ closes ─▶ clock ─▶ timers ─▶ sink
+//   tick ─▶ one iteration of libuv: triggers, descriptors, tasks, signals, child exits ─▶ closes ─▶ clock ─▶ timers
+//                                           └──────────────── one delivery at a time ─────┴──────────────────┘──▶ sink
 //
-// U1  The phases come in the order of RCT-60 whatever the version of libuv: it never runs our timers, the reactor does, after the
-//     iteration; libuv's own timer only bounds the poll.
-// U2  Nothing in here asks a Chooser or depends on an address: where libuv's order would (F20), the reactor keeps its own lists.
-// U3  The loop belongs to the reactor, and all is done on the thread that called `startup`, the workers' task bodies and
-//     TriggerPort::fire excepted.
+// U1  The phases come in the order of RCT-60 whatever the version of libuv: it never runs our timers, the reactor does,
+//     after the iteration; libuv's own timer only bounds the poll.
+// U2  Nothing in here asks a Chooser or depends on an address: where libuv's order would (F20), the reactor keeps its
+//     own lists.
+// U3  The loop belongs to the reactor, and all is done on the thread that called `startup`, the workers' task bodies
+//     and TriggerPort::fire excepted.
 // Nothing of libuv is visible here.
 #pragma once
 
@@ -23,8 +25,8 @@ struct UvFamilies;
 }  // namespace detail
 
 struct UvOptions {
-    /// How long shutdown waits for task bodies that have begun, above 0. After that the loop is left allocated, for the workers that
-    /// are still inside it (RCT-2), and is never freed.
+    /// How long shutdown waits for task bodies that have begun, above 0. After that the loop is left allocated, for the
+    /// workers that are still inside it (RCT-2), and is never freed.
     Duration shutdown_wait = std::chrono::seconds(1);
 };
 
@@ -39,16 +41,18 @@ public:
     void shutdown() override;
     [[nodiscard]] bool is_up() const override;
     void refresh_clock() override;
-    /// Throws: AsyncError inside another tick (RCT-3) or before startup. Stack: about 20 KiB below the caller (libuv's event buffer).
+    /// Throws: AsyncError inside another tick (RCT-3) or before startup. Stack: about 20 KiB below the caller (libuv's
+    /// event buffer).
     bool tick(TickMode mode) override;
-    /// In place: more than 100 ms since the last tick; in the loop: the coarse clock (some ms) has moved since (SCH-36, SCH-39).
+    /// In place: more than 100 ms since the last tick (SCH-36); in the loop: the coarse clock has moved since (SCH-39).
     /// Cost: about 1 ns in place; it looks at the clock now and then, more often when the calls come slowly.
     [[nodiscard]] bool poll_due(bool in_place) override;
     [[nodiscard]] bool has_closing() const override;
 
     SourceId open_timer(const TimerOptions& timer, const SourceOptions& options) override;
     void rearm(SourceId timer, Duration timeout) override;
-    /// Throws: IoError (EBADF; EPERM for what cannot be polled, as a regular file). Puts the descriptor into non-blocking mode.
+    /// Throws: IoError (EBADF; EPERM for what cannot be polled, as a regular file). Puts the descriptor into
+    /// non-blocking mode.
     SourceId open_poll(int fd, bool close_fd, Label label) override;
     /// Throws: AsyncError if the poll is not open.
     SourceId open_proxy(SourceId poll, PollMask mask, const SourceOptions& options) override;
@@ -57,7 +61,8 @@ public:
     SourceId open_signal(int number, const SourceOptions& options) override;
     /// While one is started the process has a handler for SIGCHLD; only watched children are waited for.
     SourceId open_process(int pid, const SourceOptions& options) override;
-    /// An exception that leaves `body` ends the request with the error EIO. `body` is destroyed on the reactor's thread.
+    /// An exception that leaves `body` ends the request with the error EIO. `body` is destroyed on the reactor's
+    /// thread.
     SourceId submit_task(UniqueFunction<void()> body, const SourceOptions& options) override;
     bool cancel(SourceId request) override;
     void start(SourceId source) override;

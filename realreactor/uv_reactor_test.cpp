@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the libuv backend does beyond the contract of every reactor: libuv's own guarantees that it stands on (docs/spec/16-libuv-order.md,
-// G and F numbers), the operating system's corners, and threads.
+// What the libuv backend does beyond the contract of every reactor: libuv's own guarantees that it stands on
+// (docs/spec/16-libuv-order.md, G and F numbers), the operating system's corners, and threads.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -47,8 +47,12 @@ public:
         passed_ = true;
         changed_.notify_all();
     }
-    void wait_until_begun() { wait([this] { return begun_; }); }
-    void wait_until_passed() { wait([this] { return passed_; }); }
+    void wait_until_begun() {
+        wait([this] { return begun_; });
+    }
+    void wait_until_passed() {
+        wait([this] { return passed_; });
+    }
     void open() {
         const std::lock_guard<std::mutex> lock(mutex_);
         open_ = true;
@@ -254,17 +258,13 @@ TEST_F(UvReactorTest, RefusesWhatCannotBePolled) {  // RCT-51
     try {
         reactor.open_poll(closed, false, {});
         FAIL();
-    } catch (const IoError& error) {
-        EXPECT_EQ(error.code(), EBADF);
-    }
+    } catch (const IoError& error) { EXPECT_EQ(error.code(), EBADF); }
     const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     ASSERT_GE(file, 0);
     try {
         reactor.open_poll(file, false, {});
         FAIL();
-    } catch (const IoError& error) {
-        EXPECT_EQ(error.code(), EPERM);
-    }
+    } catch (const IoError& error) { EXPECT_EQ(error.code(), EPERM); }
     ::close(file);
     EXPECT_EQ(reactor.active_events(), 0U);
 }
@@ -294,7 +294,8 @@ TEST_F(UvReactorTest, PipeWithoutReaderIsADisconnectWithoutError) {  // RCT-36, 
     EXPECT_EQ(writer.seen.back().value, PollBits::disconnect);
 }
 
-TEST_F(UvReactorTest, ConnectionThatWaitsIsReadable) {  // RCT-37: the peek fails on a listening socket, which is not "no data"
+TEST_F(UvReactorTest,
+       ConnectionThatWaitsIsReadable) {  // RCT-37: the peek fails on a listening socket, which is not "no data"
     Probe probe;
     const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -385,7 +386,7 @@ TEST(UvReactorThreads, PortsMayBeFiredWhileTriggersCloseAndReactorsGo) {  // RCT
     for (std::thread& thread : threads) { thread.join(); }
 }
 
-TEST(UvReactorThreads, ReactorsOnSeveralThreadsDoNotMeet) {  // DESIGN: a world is an object
+TEST(UvReactorThreads, ReactorsOnSeveralThreadsDoNotMeet) {  // nothing of a reactor is global
     std::vector<std::thread> threads;
     std::atomic<int> finished{0};
     for (int at = 0; at < 3; ++at) {
@@ -396,7 +397,9 @@ TEST(UvReactorThreads, ReactorsOnSeveralThreadsDoNotMeet) {  // DESIGN: a world 
             Probe task;
             reactor.startup(sink);
             reactor.start(reactor.open_timer({.timeout = 1ms, .periodic = true}, {.owner = &timer, .hidden = true}));
-            for (int round = 0; round < 20; ++round) { reactor.submit_task([] {}, {.owner = &task}); }
+            for (int round = 0; round < 20; ++round) {
+                reactor.submit_task([] {}, {.owner = &task});
+            }
             sink.in_tick = true;
             while (reactor.tick(TickMode::may_block)) {}
             if (task.count() == 20) { ++finished; }
@@ -527,9 +530,7 @@ TEST(UvReactorShutdown, IsRefusedInsideATick) {
     probe.then = [&](const Seen&) {
         try {
             reactor.shutdown();
-        } catch (const AsyncError&) {
-            refused = true;
-        }
+        } catch (const AsyncError&) { refused = true; }
     };
     reactor.startup(sink);
     reactor.start(reactor.open_timer({}, {.owner = &probe}));

@@ -3,8 +3,10 @@
 //
 //   signal ─▶ libuv's handler and self-pipe ─▶ one handle per number ─▶ subscribers in start order ─▶ sink
 //
-// S1  One handle of libuv per number: several handles for one number would be called in the order of their addresses (F20).
-// S2  The handler of the operating system is installed with the first subscriber of a number and restored after the last.
+// S1  One handle of libuv per number: several handles for one number would be called in the order of their addresses
+//     (F20).
+// S2  The handler of the operating system is installed with the first subscriber of a number and restored after the
+//     last.
 #pragma once
 
 #include <map>

@@ -2,9 +2,10 @@
 // UvTasks: functions that run on libuv's worker threads (RCT-59).
 //
 //   submit ─▶ pool ─▶ body, on a worker ─▶ completion, on the reactor's thread ─▶ sink
-//      └── cancel, close: taken back if no worker has begun it; else the completion comes, after a close in silence (RCT-45)
+//      └── cancel, close: taken back if no worker has begun it; else the completion comes, after a close in silence
 //
-// K1  A request is a heap object that only its completion frees, whatever became of its source: the worker never touches freed memory.
+// K1  A request is a heap object that only its completion frees, whatever became of its source: the worker never
+//     touches freed memory.
 // K2  It counts from the submission to the completion, a closed one too (RCT-15): what it holds is not free before.
 #pragma once
 

@@ -14,7 +14,8 @@ SourceId UvTimers::open(const TimerOptions& timer, const SourceOptions& options)
 }
 
 void UvTimers::run_pass() {
-    // What a callback arms has a greater start id, and a deadline that is not earlier: it stands behind everything that was due.
+    // What a callback arms has a greater start id, and a deadline that is not earlier: it stands behind everything that
+    // was due.
     const Instant begin = host_.now();
     const std::uint64_t last_of_pass = last_start_id_;
     while (!queue_.empty()) {

@@ -3,8 +3,8 @@
 //
 //   start ─▶ queue (deadline, start id) ─▶ first deadline bounds libuv's poll ─▶ pass: all that are due ─▶ sink
 //
-// T1  libuv's timers are not used: their pass runs before the poll up to 1.44 and takes in timers armed during it up to 1.47; ours
-//     runs after the iteration, and its due set is fixed when it begins (RCT-30), on every version.
+// T1  libuv's timers are not used: their pass runs before the poll up to 1.44 and takes in timers armed during it up to
+//     1.47; ours runs after the iteration, and its due set is fixed when it begins (RCT-30), on every version.
 // T2  A timer costs no handle, no allocation once the tables have had their size, and no close completion.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timer costs at the Reactor door, against libuv's own: open, start, fire, deliver, close, 100,000 at a time. (What a program pays
-// on top, for an event with callbacks, is measured in tools/bench.)
+// What a timer costs at the Reactor door, against libuv's own: open, start, fire, deliver, close, 100,000 at a time.
+// (What a program pays on top, for an event with callbacks, is measured in tools/bench.)
 #include <benchmark/benchmark.h>
 #include <uv.h>
 

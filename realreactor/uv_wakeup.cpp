@@ -12,7 +12,8 @@ SourceId UvTriggers::open(const SourceOptions& options) {
 }
 
 const UvTriggers::Trigger* UvTriggers::find(SourceId id) const {
-    const auto found = std::find_if(triggers_.begin(), triggers_.end(), [id](const Trigger& trigger) { return trigger.id == id; });
+    const auto found =
+        std::find_if(triggers_.begin(), triggers_.end(), [id](const Trigger& trigger) { return trigger.id == id; });
     return found == triggers_.end() || found->port == nullptr ? nullptr : &*found;
 }
 
@@ -28,7 +29,8 @@ void UvTriggers::start(UvSource& source, SourceId id) {
 }
 
 void UvTriggers::close(SourceId id) {
-    const auto found = std::find_if(triggers_.begin(), triggers_.end(), [id](const Trigger& trigger) { return trigger.id == id; });
+    const auto found =
+        std::find_if(triggers_.begin(), triggers_.end(), [id](const Trigger& trigger) { return trigger.id == id; });
     HEDDLE_ASSERT(found != triggers_.end() && found->port != nullptr, "an open trigger is listed");
     found->port->close();
     found->port.reset();

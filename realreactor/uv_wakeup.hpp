@@ -3,8 +3,8 @@
 //
 //   fire ─▶ port.pending (atomic) ─▶ bell ─▶ loop ─▶ for each trigger, in the order of opening: pending? ─▶ sink
 //
-// W1  All triggers share one handle of libuv; the flags are ours, so that a fire is kept until its trigger is started, and orders what
-//     was written before it without relying on libuv's own memory order.
+// W1  All triggers share one handle of libuv; the flags are ours, so that a fire is kept until its trigger is started,
+//     and orders what was written before it without relying on libuv's own memory order.
 // W2  A port is shared by all who may fire it. After the trigger or the reactor is gone its fire does nothing.
 #pragma once
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Reactor contract: what docs/spec/05-reactor.md asks of every backend, as one parameterised test suite.
 //
-//   backend_test.cpp ── a ReactorHarness ──▶ INSTANTIATE_TEST_SUITE_P(Uv, ReactorContract, Values(ReactorBackend{…}), backend_name)
+//   backend_test.cpp ── a ReactorHarness ──▶ INSTANTIATE_TEST_SUITE_P(Uv, ReactorContract, Values(…), backend_name)
 //                                                │
-//        contract/loop, clock_and_timers, poll, outside: the tests, which know core/seam/reactor.hpp and the harness, and nothing else
+//        contract/loop, clock_and_timers, poll, outside: they know reactor.hpp and the harness, and nothing else
 //
-// RC1  A test asks only for what every backend must do. Where the spec leaves a choice (section 8), every alternative passes.
-// RC2  A test waits for events, never for a span of time; `pass_time` makes time go by where time itself is the subject.
+// RC1  A test asks only for what every backend must do. Where the spec leaves a choice (section 8), every alternative
+//      passes.
+// RC2  A test waits for events, never for a span of time; `pass_time` makes time go by where time itself is the
+//      subject.
 // RC3  Each test cites its rule. Operations (RCT-40 to RCT-51) get a file of their own beside these when they come.
 // Choice points: those of the backend; the harness runs the baseline.
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What foreign workers may still touch when its reactor is gone (RCT-2): kept for the rest of the process, within reach of leak checkers.
+// What foreign workers may still touch when its reactor is gone (RCT-2): kept for the rest of the process, within reach
+// of leak checkers.
 #pragma once
 
 #include <cstddef>

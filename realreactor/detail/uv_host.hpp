@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UvHost: what the families of sources (timers, descriptors, …) share: the loop, the table, the count, the clock and the sink.
+// UvHost: what the families of sources (timers, descriptors, …) share: the loop, the table, the count, the clock and
+// the sink.
 //
 //   family ── opened, count, deliver ──▶ UvHost ──▶ the reactor's counters and clock, core's sink
 #pragma once
@@ -31,8 +32,8 @@ public:
         return true;
     }
 
-    /// `now()` follows libuv's clock, which moves when a poll returns and when it is told to, and at no other time (RCT-18, G2).
-    /// Every entry from libuv comes through here first.
+    /// `now()` follows libuv's clock, which moves when a poll returns and when it is told to, and at no other time
+    /// (RCT-18, G2). Every entry from libuv comes through here first.
     void follow_clock() {
         const Instant at = loop->now();
         if (at != reactor_.now()) { reactor_.set_now(at); }

@@ -3,9 +3,10 @@
 //
 //   SourceId = generation ── 32 bits ── | slot ── 32 bits ──
 //
-// ST1  A slot's generation grows when its source is closed, so that an old id never means a newer source (R4). A slot whose
-//      generations are used up is never used again.
-// ST2  Opening and closing allocate nothing once the table has had this size. A reference to a source ends with the next `open`.
+// ST1  A slot's generation grows when its source is closed, so that an old id never means a newer source (R4). A slot
+//      whose generations are used up is never used again.
+// ST2  Opening and closing allocate nothing once the table has had this size. A reference to a source ends with the
+//      next `open`.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@ struct UvSource {
     SourceKind kind = SourceKind::none;
     bool hidden = false;
     bool started = false;
-    bool periodic = false;    // timers
-    bool multishot = false;   // timers
-    bool refresh = false;     // timers
-    bool detached = false;    // requests: closed in flight (RCT-45)
+    bool periodic = false;   // timers
+    bool multishot = false;  // timers
+    bool refresh = false;    // timers
+    bool detached = false;   // requests: closed in flight (RCT-45)
     std::uint32_t generation = 1;
     std::uint32_t next_free = 0;
     std::int32_t number = 0;  // signal number, or pid
@@ -55,7 +56,9 @@ public:
         const std::uint32_t slot = slot_of(id);
         if (slot >= slots_.size()) { return nullptr; }
         UvSource& source = slots_[slot];
-        return source.generation == static_cast<std::uint32_t>(id.value >> 32) && source.kind != SourceKind::none ? &source : nullptr;
+        return source.generation == static_cast<std::uint32_t>(id.value >> 32) && source.kind != SourceKind::none
+                   ? &source
+                   : nullptr;
     }
 
     /// The source of a kind, or null.

@@ -94,6 +94,18 @@ TEST_P(ReactorContract, TimeoutsRoundUpToTheResolution) {  // RCT-24
     EXPECT_GE(probe.seen[0].now - before, reactor().resolution());
 }
 
+TEST_P(ReactorContract, TimeoutsThatRoundToTheSameFireInStartOrder) {  // RCT-24, RCT-31
+    Probe first;
+    Probe second;
+    ASSERT_EQ(reactor().resolution(), 1ms);
+    started_timer(first, {.timeout = 1900us});
+    started_timer(second, {.timeout = 1100us});
+    harness->pass_time(5ms);
+    run_until([&] { return !reactor().alive(); });
+    EXPECT_LT(first.seen[0].value, second.seen[0].value);
+    EXPECT_EQ(sink->log[0].value, first.seen[0].value);
+}
+
 TEST_P(ReactorContract, TimeoutOfNothingStaysNothing) {  // RCT-24, RCT-29
     Probe probe;
     started_timer(probe, {.timeout = 0ns});
@@ -159,6 +171,8 @@ TEST_P(ReactorContract, PeriodicTimerDoesNotReplayWhatItMissed) {  // RCT-27
     harness->pass_time(20ms);
     poll();
     EXPECT_EQ(probe.count(), 1U);
+    run_until_count(probe, 3);
+    for (std::size_t at = 1; at < probe.count(); ++at) { EXPECT_GE(probe.seen[at].now - probe.seen[at - 1].now, 2ms); }
 }
 
 TEST_P(ReactorContract, PeriodicTimerWithoutPeriodFiresOncePerPass) {  // RCT-27, RCT-30
@@ -304,7 +318,8 @@ TEST_P(ReactorContract, DueTimerThatWasStoppedAndStartedInThePassWaitsForTheNext
 }
 
 TEST_P(ReactorContract, TimersOfAPassFireByDeadlineThenStart) {  // RCT-31, RCT-66
-    // Deadlines repeat, so that ties are common; some are stopped and started again, which sends them behind their ties.
+    // Deadlines repeat, so that ties are common; some are stopped and started again, which sends them behind their
+    // ties.
     constexpr std::size_t count = 200;
     std::vector<Probe> probes(count);
     struct Armed {

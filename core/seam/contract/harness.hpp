@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Reactor contract needs beside its tests: the outside world as a backend offers it to them, and a sink that remembers and
-// checks what holds for every delivery.
+// What the Reactor contract needs beside its tests: the outside world as a backend offers it to them, and a sink that
+// remembers and checks what holds for every delivery.
 //
 //   test ── make_readable, raise_signal, … ──▶ ReactorHarness ──▶ backend ── deliver ──▶ ContractSink ──▶ Probe
 #pragma once
@@ -20,7 +20,8 @@ namespace heddle::contract {
 
 using namespace std::chrono_literals;
 
-/// How a backend lets a test play the outside world. Everything takes effect before the call returns, unless it says otherwise.
+/// How a backend lets a test play the outside world. Everything takes effect before the call returns, unless it says
+/// otherwise.
 class ReactorHarness {
 public:
     virtual ~ReactorHarness() = default;
@@ -30,13 +31,14 @@ public:
     /// True time goes by (by at least this much) without a tick, as while a program computes.
     virtual void pass_time(Duration by) = 0;
 
-    /// A new descriptor: nothing to read, writable. The harness holds its other end. @param stream else a datagram socket
+    /// A new descriptor: nothing to read, writable. The harness holds its other end. @param stream else a datagram
+    /// socket
     virtual int open_descriptor(bool stream) = 0;
-    virtual void make_readable(int fd) = 0;   ///< the other end sends
-    virtual void drain(int fd) = 0;           ///< reads all there is
-    virtual void fill(int fd) = 0;            ///< writes until it is not writable any more
-    virtual void make_writable(int fd) = 0;   ///< the other end reads all there is
-    virtual void hang_up(int fd) = 0;         ///< the other end goes away
+    virtual void make_readable(int fd) = 0;  ///< the other end sends
+    virtual void drain(int fd) = 0;          ///< reads all there is
+    virtual void fill(int fd) = 0;           ///< writes until it is not writable any more
+    virtual void make_writable(int fd) = 0;  ///< the other end reads all there is
+    virtual void hang_up(int fd) = 0;        ///< the other end goes away
     [[nodiscard]] virtual bool is_open(int fd) = 0;
 
     /// Runs `body` on another thread, or as one would; it may begin before or after this call returns.
@@ -75,9 +77,9 @@ struct Seen {
     std::int32_t error = 0;
     bool cancelled = false;
     bool closed = false;
-    Instant now;              ///< the reactor's clock inside the callback
-    std::uint64_t tick = 0;   ///< number of the tick that it came in, counted from 1
-    std::size_t active = 0;   ///< active event count inside the callback
+    Instant now;             ///< the reactor's clock inside the callback
+    std::uint64_t tick = 0;  ///< number of the tick that it came in, counted from 1
+    std::size_t active = 0;  ///< active event count inside the callback
 };
 
 /// Owner of a source: remembers what came, then does what the test asks for.
@@ -94,8 +96,8 @@ public:
     explicit ContractSink(Reactor& reactor) : reactor_(reactor) {}
 
     void deliver(const Delivery& delivery) noexcept override {
-        const Seen seen{delivery.source, delivery.kind, delivery.label, delivery.value, delivery.error, delivery.cancelled,
-                        delivery.closed, reactor_.now(), ticks, reactor_.active_events()};
+        const Seen seen{delivery.source,    delivery.kind,   delivery.label, delivery.value, delivery.error,
+                        delivery.cancelled, delivery.closed, reactor_.now(), ticks,          reactor_.active_events()};
         log.push_back(seen);
         EXPECT_TRUE(in_tick || in_start) << "a callback outside tick and start (RCT-8)";
         EXPECT_EQ(depth, 0) << "deliveries come one at a time";

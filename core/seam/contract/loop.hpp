@@ -71,9 +71,7 @@ TEST_P(ReactorContract, RefusesATickInsideATick) {  // RCT-3
     probe.then = [&](const Seen&) {
         try {
             reactor().tick(TickMode::no_wait);
-        } catch (const AsyncError&) {
-            refused = true;
-        }
+        } catch (const AsyncError&) { refused = true; }
     };
     started_timer(probe, {});
     run_until_count(probe, 1);

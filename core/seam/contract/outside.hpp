@@ -186,7 +186,9 @@ TEST_P(ReactorContract, TaskThatIsCancelledBeforeItBeginsNeverRuns) {  // RCT-59
 TEST_P(ReactorContract, ClosedTaskCompletesInSilence) {  // RCT-45, INV-RCT-09
     Probe probe;
     std::vector<SourceId> ids;
-    for (int at = 0; at < 20; ++at) { ids.push_back(reactor().submit_task([] {}, {.owner = &probe})); }
+    for (int at = 0; at < 20; ++at) {
+        ids.push_back(reactor().submit_task([] {}, {.owner = &probe}));
+    }
     poll();
     const std::size_t before = probe.count();
     for (const SourceId id : ids) { close(id); }

@@ -305,7 +305,9 @@ void ManualReactor::timers_phase() {
     if (timers_.empty()) { return; }
     const Instant pass = now();
     std::uint64_t last_start_id = 0;  // RCT-30: what is armed from here on has a greater one
-    for (const TimerQueue::Entry& entry : timers_.unordered()) { last_start_id = std::max(last_start_id, entry.start_id); }
+    for (const TimerQueue::Entry& entry : timers_.unordered()) {
+        last_start_id = std::max(last_start_id, entry.start_id);
+    }
     while (!timers_.empty() && timers_.first().deadline <= pass && timers_.first().start_id <= last_start_id) {
         const TimerQueue::Entry due = timers_.first();
         const SourceId id{due.slot};
@@ -350,7 +352,8 @@ void ManualReactor::arm(SourceId id, const Source& source, Duration timeout) {
     timers_.arm(static_cast<std::uint32_t>(id.value), now() + round_up(timeout, resolution()));
 }
 
-void ManualReactor::deliver(SourceId id, const SourceOptions& options, SourceKind kind, std::int64_t value, std::int32_t error) {
+void ManualReactor::deliver(SourceId id, const SourceOptions& options, SourceKind kind, std::int64_t value,
+                            std::int32_t error) {
     ++delivered_;
     sink_->deliver(
         {.source = id, .kind = kind, .owner = options.owner, .label = options.label, .value = value, .error = error});

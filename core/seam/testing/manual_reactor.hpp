@@ -2,13 +2,15 @@
 // ManualReactor: a reactor without a world, driven by a test's own hands.
 //
 //   test ── pass_time, set_ready, raise, end_child, finish_task, at ──▶ what is ready, first in first out
-//   core ── tick ─────────────────────────────────────────────────────▶ poll batch, closes, clock, timers (RCT-60) ──▶ sink
+//   core ── tick ──▶ poll batch, closes, clock, timers (RCT-60) ──▶ sink
 //
-// MR1  True time moves by `pass_time`, and to the next deadline or happening in a tick that blocks; `now()` follows where RCT-18 says.
-// MR2  Everything is reported in the order in which it became ready; nothing is late, merged or lost unless the test says so.
+// MR1  True time moves by `pass_time`, and to the next deadline or happening in a tick that blocks; `now()` follows
+//      where RCT-18 says.
+// MR2  Everything is reported in the order in which it became ready; nothing is late, merged or lost unless the test
+//      says so.
 // MR3  A blocking tick in which nothing could ever happen throws (RCT-69): a test that would hang fails instead.
-// MR4  Nothing starves: every so many ticks (`idle_ticks_max`) a tick that neither waits nor delivers moves the clock to the next
-//      deadline (CP-TIME), and the oldest task finishes by itself (CP-POOL).
+// MR4  Nothing starves: every so many ticks (`idle_ticks_max`) a tick that neither waits nor delivers moves the clock
+//      to the next deadline (CP-TIME), and the oldest task finishes by itself (CP-POOL).
 // Chance: none. It is not safe against other threads; a TriggerPort is fired by the test's thread, or by a happening.
 #pragma once
 
@@ -35,10 +37,12 @@ public:
     /// True time goes by, as while a program computes; `now()` does not notice before RCT-18 lets it.
     void pass_time(Duration by) { true_time_ = true_time_ + by; }
     [[nodiscard]] Instant true_time() const { return true_time_; }
-    /// Does `happening` inside the first tick at or after true time + `after`, before it polls. Equal times: in order of the calls.
+    /// Does `happening` inside the first tick at or after true time + `after`, before it polls. Equal times: in order
+    /// of the calls.
     void at(Duration after, UniqueFunction<void()> happening);
 
-    /// The descriptor is ready for `bits` from now on, until the next call; 0 ends it (RCT-32). Any number is a descriptor.
+    /// The descriptor is ready for `bits` from now on, until the next call; 0 ends it (RCT-32). Any number is a
+    /// descriptor.
     void set_ready(int fd, PollMask bits);
     /// The descriptor reports this failure (a positive errno value; EBADF is DISCONNECT) until the next `set_ready`.
     void set_failed(int fd, int error);
@@ -57,7 +61,8 @@ public:
     /// Worker threads: a task that has begun cannot be cancelled any more; finishing runs its body here and now.
     void begin_task(SourceId task);
     void finish_task(SourceId task);
-    /// Requests whose work is not done, oldest first. A blocking tick with nothing else to wait for finishes the oldest (and MR4).
+    /// Requests whose work is not done, oldest first. A blocking tick with nothing else to wait for finishes the oldest
+    /// (and MR4).
     [[nodiscard]] std::vector<SourceId> tasks() const;
 
     /// The next answers of `poll_due`, used up first.
@@ -104,9 +109,9 @@ private:
         SourceOptions options;
         bool started = false;
         TimerOptions timer{};
-        int number = 0;            // signal number or pid
-        bool fired = false;        // trigger: a fire waits for its delivery
-        bool detached = false;     // request: closed in flight, completes in silence (RCT-45)
+        int number = 0;         // signal number or pid
+        bool fired = false;     // trigger: a fire waits for its delivery
+        bool detached = false;  // request: closed in flight, completes in silence (RCT-45)
         TaskState task = TaskState::queued;
         UniqueFunction<void()> body{};
         Completion completion{};
@@ -144,7 +149,8 @@ private:
     [[nodiscard]] Source* find(SourceId id);
     void set_started(Source& source, bool started);
     void arm(SourceId id, const Source& source, Duration timeout);
-    void deliver(SourceId id, const SourceOptions& options, SourceKind kind, std::int64_t value, std::int32_t error = 0);
+    void deliver(SourceId id, const SourceOptions& options, SourceKind kind, std::int64_t value,
+                 std::int32_t error = 0);
     void occur(SourceKind kind, SourceId source, int number);
     void drop_watcher(int pid);
     [[nodiscard]] std::vector<SourceId> started_for(SourceKind kind, int number) const;

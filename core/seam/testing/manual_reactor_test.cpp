@@ -173,8 +173,8 @@ TEST_F(ManualReactorTest, IdleTicksReachADeadlineInTheEnd) {  // CP-TIME
 TEST_F(ManualReactorTest, AnswersPollDueFromItsScript) {  // SCH-36
     reactor.set_poll_every(3);
     reactor.script_polls({true, false});
-    const bool answers[] = {reactor.poll_due(true), reactor.poll_due(true), reactor.poll_due(true), reactor.poll_due(false),
-                            reactor.poll_due(true)};
+    const bool answers[] = {reactor.poll_due(true), reactor.poll_due(true), reactor.poll_due(true),
+                            reactor.poll_due(false), reactor.poll_due(true)};
     EXPECT_TRUE(std::equal(std::begin(answers), std::end(answers), std::begin({true, false, false, false, true})));
 }
 

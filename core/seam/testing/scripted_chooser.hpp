@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScriptedChooser: answers choice points from a list that a test wrote, then with the baseline, and remembers what it was asked.
+// ScriptedChooser: answers choice points from a list that a test wrote, then with the baseline, and remembers what it
+// was asked.
 #pragma once
 
 #include <cstdint>
