@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: syntax, help, and what is refused because it does not exist yet.
+#include "heddle/tools/simrun/detail/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "heddle/tools/simrun/detail/invocation.hpp"
+#include "heddle/traces/trace_json.hpp"
+
+namespace heddle::detail {
+namespace {
+
+using Text = std::optional<std::string>;
+
+constexpr std::string_view not_built = ", which is not built yet";
+
+/// Options as they were typed. One variable serves an option wherever it may stand.
+struct Typed {
+    Text seed, replay, level, order, time, reactor, record, strategy, bound, budget, out, jobs, planted;
+    Text reduction, sharing, shard, resume;
+    std::string scenario, trace, other_trace;
+    bool json = false, force = false, trap = false, update = false;
+};
+
+std::uint64_t whole_number(const std::string& where, std::string_view text, std::uint64_t min, std::uint64_t max) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < min || value > max) {
+        refuse(where, "a whole number from " + std::to_string(min) + " to " + std::to_string(max),
+               trace::one_line(text));
+    }
+    return value;
+}
+
+/// One of `words`; the words of `later` have a meaning that does not exist yet.
+std::size_t one_of(const std::string& where, const std::string& text, const std::vector<std::string_view>& words,
+                   const std::vector<std::string_view>& later = {}) {
+    const auto found = std::ranges::find(words, text);
+    if (found != words.end()) { return static_cast<std::size_t>(found - words.begin()); }
+    std::string expected;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        expected += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
+    }
+    const bool known = std::ranges::find(later, text) != later.end();
+    refuse(where, expected, trace::one_line(text) + std::string(known ? not_built : ""));
+}
+
+[[noreturn]] void refuse_unbuilt(const std::string& where, std::string_view what) {
+    refuse(where, "it not to be given", std::string(what) + std::string(not_built));
+}
+
+/// "30s", "1.5m", "500ms", "2h", or a number of schedules.
+Budget budget_of(const std::string& text) {
+    constexpr std::uint64_t runs_max = 1'000'000'000'000'000;
+    constexpr double seconds_max = 366.0 * 24 * 3600;
+    const char* const expected = "a time (500ms, 30s, 5m, 2h) or a number of schedules (100000), above 0";
+    if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
+        return {0, whole_number("--budget", text, 1, runs_max)};
+    }
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    const double factor = unit == "ms" ? 0.001 : unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+    const double seconds = value * factor;
+    if (error != std::errc{} || !(seconds > 0) || seconds > seconds_max) {
+        refuse("--budget", expected, trace::one_line(text));
+    }
+    return {seconds, 0};
+}
+
+/// "K", or "delay:K" for the strategy of that name.
+std::uint32_t bound_of(const std::string& text, sim::Strategy strategy) {
+    std::string_view number = text;
+    if (text.starts_with("reversal:")) { refuse_unbuilt("--bound", trace::one_line(text)); }
+    if (text.starts_with("delay:")) {
+        if (strategy != sim::Strategy::delay) {
+            refuse("--bound", "K, or delay:K with --strategy delay", trace::one_line(text));
+        }
+        number.remove_prefix(6);
+    }
+    if (strategy == sim::Strategy::random) {
+        refuse("--bound", "a strategy with a bound (exhaustive, delay)", "--strategy random, which has none");
+    }
+    return static_cast<std::uint32_t>(whole_number("--bound", number, 0, 1'000'000));
+}
+
+// ── the options, wherever they stand ──
+
+class Syntax {
+public:
+    explicit Syntax(std::string_view about) : app_(std::string(about)) {
+        app_.set_version_flag("--version", std::string("simrun ") + HEDDLE_VERSION + ", trace format " +
+                                               std::to_string(trace::format_version));
+        app_.require_subcommand(0, 1);
+        app_.footer(
+            "Exit status: 0 nothing violated, 1 violation found or reproduced, 2 unusable input, 3 replay diverged, 4 "
+            "harness failed.\n"
+            "`simrun COMMAND --help` tells the options of a command.\n\n"
+            "example: simrun --seed 1234 --replay found.trace.json");
+        seed(app_, "what the trace leaves open (see replay --help)");
+        app_.add_option("--replay", typed_.replay, "replay this trace; the same as the command replay")
+            ->type_name("TRACE");
+        replay_options(app_);
+        shared(app_);
+        list();
+        run();
+        explore();
+        replay();
+        shrink();
+        diff();
+    }
+
+    CLI::App& app() { return app_; }
+    Typed& typed() { return typed_; }
+    [[nodiscard]] bool is(const char* name) const { return app_.get_subcommand(name)->parsed(); }
+
+private:
+    CLI::App& command(const char* name, const char* about, const char* example) {
+        CLI::App* command = app_.add_subcommand(name, about);
+        command->footer(std::string("example: ") + example);
+        shared(*command);
+        return *command;
+    }
+
+    void shared(CLI::App& app) {
+        app.add_flag("--json", typed_.json, "the result as one JSON value on standard output");
+    }
+    void force(CLI::App& app) { app.add_flag("--force", typed_.force, "write over existing files"); }
+    void seed(CLI::App& app, const char* about) { app.add_option("--seed", typed_.seed, about)->type_name("N"); }
+    void scenario(CLI::App& app) {
+        app.add_option("scenario", typed_.scenario, "subject/name, or subject/name:key=value,key=value")
+            ->required()
+            ->type_name("");
+        app.add_option("--planted", typed_.planted, "with this planted bug instead of the scenario's own")
+            ->type_name("ID");
+    }
+    void order_and_time(CLI::App& app, const char* order) {
+        app.add_option("--order", typed_.order, order)->type_name("ORDER");
+        app.add_option("--time", typed_.time, "T0: equal timers in one order; T1: in any; T2: within intervals (T1)")
+            ->type_name("T");
+    }
+    void replay_options(CLI::App& app) {
+        app.add_option("--level", typed_.level, "strict: stop at the first divergence; continue: go on (strict)")
+            ->type_name("LEVEL");
+        app.add_flag("--trap", typed_.trap, "SIGTRAP at the violating step, for a debugger");
+        app.add_flag("--update", typed_.update, "write the trace anew with what happened");
+    }
+
+    void list() { command("list", "scenarios, their parameters and what they are about", "simrun list --json"); }
+
+    void run() {
+        CLI::App& app = command("run", "one world: the baseline run, or a random one with --seed",
+                                "simrun run program/any --seed 7 --record run.trace.json");
+        scenario(app);
+        seed(app,
+             "answers every choice at random; without it every answer is what production does. On libuv the operating "
+             "system "
+             "answers, and the seed is only noted");
+        app.add_option("--reactor", typed_.reactor, "sim or libuv (sim)")->type_name("NAME");
+        app.add_option("--record", typed_.record, "write the run as a trace")->type_name("FILE");
+        order_and_time(app, "faithful: production's queue; any: any ready coroutine may run next (faithful)");
+        force(app);
+    }
+
+    void explore() {
+        CLI::App& app =
+            command("explore", "search the schedules of a scenario; a failure is shrunk and written as a trace",
+                    "simrun explore pool/lease:clients=3 --budget 1m --out traces");
+        scenario(app);
+        app.add_option("--strategy", typed_.strategy,
+                       "exhaustive: by number of deviations from production, 0, 1, 2, …; delay: few deviations at "
+                       "random; random (exhaustive)")
+            ->type_name("NAME");
+        order_and_time(app, "faithful, any, or both, one after the other (both)");
+        app.add_option("--bound", typed_.bound, "deviations in one schedule (exhaustive: no bound; delay: 2)")
+            ->type_name("K");
+        app.add_option("--budget", typed_.budget, "a time (30s, 5m) or a number of schedules (30s)")->type_name("B");
+        seed(app, "for the world and the strategies with chance (1)");
+        app.add_option(
+               "--jobs", typed_.jobs,
+               "0 or 1: in this process, which a crash of the program ends; worker processes do not exist yet (1)")
+            ->type_name("N");
+        app.add_option("--out", typed_.out, "folder for traces; made if missing (.)")->type_name("DIR");
+        force(app);
+        app.add_option("--reduction", typed_.reduction)->group("");
+        app.add_option("--sharing", typed_.sharing)->group("");
+        app.add_option("--shard", typed_.shard)->group("");
+        app.add_option("--resume", typed_.resume)->group("");
+    }
+
+    void replay() {
+        CLI::App& app =
+            command("replay", "run the schedule of a trace again", "simrun replay found.trace.json --level continue");
+        app.add_option("trace", typed_.trace, "a trace")->required()->type_name("");
+        seed(app,
+             "with --level continue: answers choices beyond the end of the recorded run. A strict replay leaves "
+             "nothing open: what "
+             "the trace does not list is what production does");
+        replay_options(app);
+    }
+
+    void shrink() {
+        CLI::App& app = command("shrink", "fewer decisions, same violation",
+                                "simrun shrink found.trace.json --out small.trace.json");
+        app.add_option("trace", typed_.trace, "a trace of a violation")->required()->type_name("");
+        app.add_option("--out", typed_.out, "where to write (beside the trace)")->type_name("FILE");
+        force(app);
+    }
+
+    void diff() {
+        CLI::App& app = command(
+            "diff", "the first difference of two traces, with its neighbours; status 0 if they are one run, else 3",
+            "simrun diff expected.trace.json found.trace.json");
+        app.add_option("trace", typed_.trace, "a trace")->required()->type_name("");
+        app.add_option("other", typed_.other_trace, "another one")->required()->type_name("");
+    }
+
+    CLI::App app_;
+    Typed typed_;
+};
+
+// ── from what was typed to values ──
+
+Command command_of(const Syntax& syntax, const Typed& typed) {
+    struct Named {
+        const char* name;
+        Command command;
+    };
+    constexpr std::array commands{Named{"list", Command::list},       Named{"run", Command::run},
+                                  Named{"explore", Command::explore}, Named{"replay", Command::replay},
+                                  Named{"shrink", Command::shrink},   Named{"diff", Command::diff}};
+    for (const Named& named : commands) {
+        if (!syntax.is(named.name)) { continue; }
+        if (typed.replay) {
+            refuse("--replay", "no other command beside it", std::string("the command ") + named.name);
+        }
+        return named.command;
+    }
+    return typed.replay ? Command::replay : Command::about;
+}
+
+/// What may stand before a command serves that command, or is refused with it.
+void refuse_strangers(Command command, const Typed& typed) {
+    const bool seeds = command == Command::run || command == Command::explore || command == Command::replay;
+    if (typed.seed && !seeds) {
+        refuse("--seed", "a command that runs something (run, explore, replay)", "another one");
+    }
+    const bool replays = command == Command::replay;
+    if (!replays && (typed.level || typed.trap || typed.update)) {
+        refuse(typed.level ? "--level" : typed.trap ? "--trap" : "--update", "the command replay", "another one");
+    }
+}
+
+void read_search(const Typed& typed, Arguments& arguments) {
+    constexpr std::array strategies{sim::Strategy::exhaustive, sim::Strategy::random, sim::Strategy::delay};
+    if (typed.strategy) {
+        arguments.strategy = strategies.at(one_of("--strategy", *typed.strategy, {"exhaustive", "random", "delay"},
+                                                  {"portfolio", "pos", "surw", "pct"}));
+    }
+    if (typed.bound) { arguments.bound = bound_of(*typed.bound, arguments.strategy); }
+    if (typed.budget) {
+        arguments.budget = budget_of(*typed.budget);
+        arguments.budget_text = *typed.budget;
+    }
+    if (typed.jobs && whole_number("--jobs", *typed.jobs, 0, 4096) > 1) {
+        refuse("--jobs", "0 or 1", *typed.jobs + std::string(not_built));
+    }
+    if (typed.reduction) { one_of("--reduction", *typed.reduction, {"none"}, {"source", "optimal"}); }
+    if (typed.sharing) { one_of("--sharing", *typed.sharing, {"declared"}, {"any"}); }
+    if (typed.shard) { refuse_unbuilt("--shard", trace::one_line(*typed.shard)); }
+    if (typed.resume) { refuse_unbuilt("--resume", trace::one_line(*typed.resume)); }
+}
+
+void read_world(const Typed& typed, Arguments& arguments) {
+    if (typed.order) {
+        const bool both = arguments.command == Command::explore;
+        std::vector<std::string_view> words{"faithful", "any"};
+        if (both) { words.emplace_back("both"); }
+        const std::size_t order = one_of("--order", *typed.order, words);
+        if (order < 2) { arguments.order = static_cast<trace::Order>(order); }
+    }
+    if (typed.time) {
+        arguments.time = static_cast<trace::TimeLevel>(one_of("--time", *typed.time, {"T0", "T1", "T2"}, {"T3", "T4"}));
+    }
+    if (typed.reactor) { arguments.on_libuv = one_of("--reactor", *typed.reactor, {"sim", "libuv"}) == 1; }
+    if (arguments.on_libuv && arguments.order == trace::Order::any) {
+        refuse("--order", "faithful, the only order that libuv has", "any");
+    }
+    if (arguments.on_libuv && typed.time) {
+        refuse("--time", "the simulated reactor beside it", "--reactor libuv, where time is real");
+    }
+}
+
+/// Commands that have a name and a meaning, and nothing behind them.
+void refuse_later_commands(int argc, const char* const* argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word.starts_with('-')) { continue; }
+        for (const std::string_view later : {"selfcheck", "sweep", "merge", "explain", "export"}) {
+            if (word == later) {
+                refuse("command", "list, run, explore, replay, shrink or diff",
+                       std::string(word) + std::string(not_built));
+            }
+        }
+        return;  // the first word is the command, or an option's value, and then CLI11 finds the command
+    }
+}
+
+}  // namespace
+
+Arguments parse_arguments(int argc, const char* const* argv, std::string_view about) {
+    refuse_later_commands(argc, argv);
+    Syntax syntax(about);
+    Typed& typed = syntax.typed();
+    try {
+        syntax.app().parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        throw TextWanted{syntax.app().help()};
+    } catch (const CLI::CallForVersion& version) {
+        throw TextWanted{std::string(version.what()) + "\n"};
+    } catch (const CLI::ParseError& error) { refuse("command line", "what --help says", error.what()); }
+    Arguments arguments;
+    arguments.command = command_of(syntax, typed);
+    arguments.json = typed.json;
+    arguments.force = typed.force;
+    refuse_strangers(arguments.command, typed);
+    if (typed.seed) { arguments.seed = whole_number("--seed", *typed.seed, 0, ~std::uint64_t{0}); }
+    arguments.scenario = typed.scenario;
+    const std::string& first = typed.replay ? *typed.replay : typed.trace;
+    if (!first.empty() || arguments.command == Command::replay || arguments.command == Command::shrink) {
+        arguments.traces.push_back(first);
+    }
+    if (arguments.command == Command::diff) { arguments.traces = {typed.trace, typed.other_trace}; }
+    read_world(typed, arguments);
+    read_search(typed, arguments);
+    if (typed.record) {
+        if (typed.record->empty()) { refuse("--record", "a file", "an empty name"); }
+        arguments.record = *typed.record;
+    }
+    if (typed.out && typed.out->empty()) { refuse("--out", "a name", "an empty one"); }
+    arguments.out = typed.out.value_or(arguments.command == Command::shrink ? "" : ".");
+    arguments.planted = typed.planted;
+    if (typed.level) {
+        arguments.level = one_of("--level", *typed.level, {"strict", "continue"}, {"adaptive"}) == 0
+                              ? sim::ReplayMode::strict
+                              : sim::ReplayMode::carry_on;
+    }
+    arguments.trap = typed.trap;
+    arguments.update = typed.update;
+    return arguments;
+}
+
+bool asks_for_json(int argc, const char* const* argv) {
+    return std::any_of(argv + std::min(argc, 1), argv + argc, [](std::string_view word) { return word == "--json"; });
+}
+
+}  // namespace heddle::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments: the command line as values, checked. All about its syntax, its help and its refusals is in arguments.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/simreactor/chooser/replay.hpp"
+#include "heddle/simreactor/explore/campaign.hpp"
+
+namespace heddle::detail {
+
+enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff };
+
+/// Whichever is spent first; at least one of them is given.
+struct Budget {
+    double seconds = 30;     ///< 0: no limit
+    std::uint64_t runs = 0;  ///< schedules; 0: no limit
+};
+
+struct Arguments {
+    Command command = Command::about;
+    bool json = false;
+    bool force = false;
+    std::string scenario;             ///< run, explore: "subject/name:key=value,…"
+    std::vector<std::string> traces;  ///< replay, shrink: one; diff: two
+    std::optional<std::uint64_t> seed;
+    std::optional<trace::Order> order;
+    std::optional<trace::TimeLevel> time;
+    bool on_libuv = false;                               ///< run
+    std::string record;                                  ///< run; empty: none
+    sim::Strategy strategy = sim::Strategy::exhaustive;  ///< explore
+    std::optional<std::uint32_t> bound;                  ///< explore
+    Budget budget;                                       ///< explore
+    std::string budget_text = "30s";                     ///< explore: as it was given
+    std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
+    std::optional<std::string> planted;  ///< run, explore
+    sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay
+    bool trap = false;                                ///< replay
+    bool update = false;                              ///< replay
+};
+
+/// Throws: UnusableInput (what was expected, what was found), TextWanted for --help and --version.
+[[nodiscard]] Arguments parse_arguments(int argc, const char* const* argv, std::string_view about);
+
+/// True if --json is among the arguments, wherever: errors of the parser itself honour it.
+[[nodiscard]] bool asks_for_json(int argc, const char* const* argv);
+
+}  // namespace heddle::detail

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results: what the subcommands found out, as values, and as JSON for --json (results_json.cpp). One value per call, on
+// one line unless it is a list. Members keep their names and meanings; new ones may join them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/tools/simrun/detail/invocation.hpp"
+#include "heddle/traces/trace_diff.hpp"
+
+namespace heddle::detail {
+
+/// What a search over one or both orders found.
+struct SearchResult {
+    std::string scenario;  ///< as text: "subject/name:key=value"
+    std::uint64_t seed = 1;
+    sim::Strategy strategy = sim::Strategy::exhaustive;
+    std::string order;  ///< "faithful", "any" or "both"
+    trace::TimeLevel time = trace::TimeLevel::T1;
+    sim::Report report;  ///< of all orders together
+    bool interrupted = false;
+    bool budget_spent = false;
+    struct Violation {
+        sim::Found found;
+        std::string file;     ///< of its trace
+        std::string command;  ///< that replays it
+    };
+    std::vector<Violation> violations;
+};
+
+struct RunResult {
+    std::string scenario;
+    trace::Trace trace;
+    std::string file;     ///< empty: not written
+    std::string command;  ///< that replays it; empty unless violated
+};
+
+struct ReplayReport {
+    std::string file;
+    sim::ReplayResult result;
+    std::optional<trace::TraceDiff> difference;  ///< to the trace, where the run is not bit for bit the recorded one
+    bool diverged = false;                       ///< status 3
+    bool updated = false;
+};
+
+struct ShrinkResult {
+    std::string from;
+    std::string file;
+    trace::Trace trace;
+    std::uint64_t runs = 0;
+    std::uint64_t decisions_before = 0;
+    bool budget_spent = false;
+    std::string command;
+};
+
+[[nodiscard]] std::string list_json(std::span<const sim::Scenario> scenarios);
+[[nodiscard]] std::string run_json(const RunResult& result);
+[[nodiscard]] std::string explore_json(const SearchResult& result);
+[[nodiscard]] std::string replay_json(const ReplayReport& report);
+[[nodiscard]] std::string shrink_json(const ShrinkResult& result);
+[[nodiscard]] std::string diff_json(const trace::TraceDiff& diff);
+/// What ended the command with status 2 or 4.
+[[nodiscard]] std::string error_json(ExitStatus status, const std::string& text);
+
+}  // namespace heddle::detail

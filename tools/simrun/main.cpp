@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// simrun: the command with this repository's scenarios. Planted bugs live in simrun-planted, to which it hands calls
+// that name one.
+#include "heddle/properties/scenario/all.hpp"
+#include "heddle/tools/simrun/simrun_main.hpp"
+
+int main(int argc, char** argv) {
+    heddle::SimrunOptions options;
+    options.scenarios = heddle::prop::all_scenarios();
+    options.planted_program = "simrun-planted";
+    return heddle::simrun_main(argc, argv, options);
+}

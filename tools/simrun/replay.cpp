@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// simrun replay: the schedule of a trace once more, and whether it is still the same run with the same end.
+//
+//   strict    ── divergence, or another end ──▶ status 3, the first difference with its neighbours
+//   continue  ── whatever no longer fits is answered as well as it can be ──▶ the status of what happened
+//
+// --update runs the trace as `continue` and writes what happened in its place, with events if it had some.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string_view>
+
+#include "heddle/core/base/label.hpp"
+#include "heddle/simreactor/chooser/random.hpp"
+#include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/tools/simrun/detail/commands.hpp"
+#include "heddle/tools/simrun/detail/failure_text.hpp"
+#include "heddle/tools/simrun/detail/progress.hpp"
+#include "heddle/tools/simrun/detail/results.hpp"
+#include "heddle/tools/simrun/detail/subject.hpp"
+#include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/traces/trace_diff.hpp"
+#include "heddle/traces/trace_file.hpp"
+#include "heddle/traces/trace_json.hpp"
+#include "heddle/traces/trace_render.hpp"
+#include "heddle/traces/trace_text.hpp"
+
+namespace heddle::detail {
+namespace {
+
+/// Answers what a trace leaves open: choices beyond the end of the recorded run. Before it, what a trace does not list
+/// is 0.
+class Tail final : public Chooser {
+public:
+    /// @param points  that the recorded run came to without deviating
+    Tail(std::uint64_t points, std::uint64_t seed) : points_(points), random_(seed) {}
+    std::uint32_t choose(const ChoicePoint& point) override { return asked_++ < points_ ? 0 : random_.choose(point); }
+
+private:
+    std::uint64_t points_;
+    std::uint64_t asked_ = 0;
+    sim::RandomChooser random_;
+};
+
+/// A replayed world knows the labels that it met, and says the others as hashes: the trace knows what they mean.
+void spell_labels(std::string& text, const trace::Trace& trace) {
+    const LabelBook unknown;
+    const auto spell = [&](const std::string& label) {
+        if (label.empty()) { return; }
+        const std::string hash = unknown.text(LabelBook::of(label));
+        for (std::size_t at = text.find(hash); at != std::string::npos; at = text.find(hash, at + label.size())) {
+            text.replace(at, hash.size(), label);
+        }
+    };
+    for (const trace::Decision& decision : trace.decisions) {
+        spell(decision.at);
+        spell(decision.candidate);
+    }
+}
+
+sim::ReplayResult replayed(const Subject& subject, const trace::Trace& trace, const Arguments& arguments,
+                           sim::ReplayMode mode) {
+    sim::ReplayOptions options;
+    options.mode = mode;
+    if (arguments.trap) {
+        options.on_violation = [] { static_cast<void>(std::raise(SIGTRAP)); };
+    }
+    const std::uint64_t deviations = trace.decisions.size();
+    Tail tail(trace.outcome.choices > deviations ? trace.outcome.choices - deviations : 0, arguments.seed.value_or(0));
+    // A trace without a count of choices, written by hand, does not say where it ends: nothing of it is left open.
+    const bool open = mode == sim::ReplayMode::carry_on && arguments.seed && trace.outcome.choices != 0;
+    if (open) { options.rest = &tail; }
+    sim::ReplayResult result = sim::replay(subject.call, trace, options);
+    // A strict replay stops itself where it diverges; that is no violation of anything.
+    spell_labels(result.divergence_text, trace);
+    if (result.trace.outcome.kind == trace::OutcomeKind::diverged) {
+        result.trace.outcome.message = result.divergence_text;
+        std::erase_if(result.trace.events,
+                      [](const trace::TraceEvent& event) { return event.kind.is(EventKind::violated); });
+    }
+    return result;
+}
+
+/// "…, found …; before it …, after it …" on lines of their own.
+std::string on_lines(std::string text) {
+    for (const std::string_view mark : {": expected ", ", found ", "; before it ", ", after it "}) {
+        const std::size_t at = text.find(mark);
+        if (at == std::string::npos) { continue; }
+        std::string words(mark.substr(mark.front() == ' ' ? 1 : 2));
+        words.resize(std::max<std::size_t>(words.size(), 11), ' ');
+        text.replace(at, mark.size(), "\n  " + words);
+    }
+    return text;
+}
+
+void write_update(const trace::Trace& before, ReplayReport& report) {
+    trace::Trace after = report.result.trace;
+    if (before.events.empty()) {
+        after.events.clear();
+        after.events_omitted = 0;
+    }
+    const Result<std::uint64_t> written = trace::write_trace(report.file, after, trace::Overwrite::yes);
+    if (!written) { throw UnusableInput{written.error()}; }
+    report.updated = true;
+}
+
+void tell_divergence(const trace::Trace& trace, const ReplayReport& report) {
+    const sim::ReplayResult& result = report.result;
+    if (result.divergence) {
+        fmt::print("DIVERGED {}\n\n", on_lines(result.divergence_text));
+        trace::RenderOptions options;
+        options.width = width_of(stdout);
+        options.rows_max = 60;
+        fmt::print("until then:\n\n{}", trace::render(result.trace, options));
+        return;
+    }
+    fmt::print("DIVERGED: every decision was met, and the end is another one\n  expected   {}\n  found      {}\n",
+               trace::describe(trace.outcome), trace::describe(result.trace.outcome));
+    if (report.difference) { fmt::print("\n{}", report.difference->text()); }
+}
+
+void tell(const Invocation& invocation, const Arguments& arguments, const trace::Trace& trace,
+          const ReplayReport& report) {
+    const sim::ReplayResult& result = report.result;
+    if (trace.recipe.reactor == "libuv") { fmt::print("recorded on libuv; replayed in a simulated world\n\n"); }
+    if (report.diverged) { return tell_divergence(trace, report); }
+    const std::string_view same = result.same_hash    ? ", bit for bit the recorded run"
+                                  : result.reproduced ? ", by another run than the recorded one"
+                                                      : "";
+    const bool violated = result.trace.outcome.kind == trace::OutcomeKind::violation;
+    const std::string_view verdict = result.reproduced ? "reproduced" : "not reproduced";
+    if (violated) {
+        fmt::print("{}\n", failure_text(result.trace, "", width_of(stdout)));
+    } else {
+        trace::RenderOptions options;
+        options.width = width_of(stdout);
+        fmt::print("{}\n", trace::render(result.trace, options));
+    }
+    if (result.divergence) {
+        fmt::print("went on after the first divergence:\n{}\n", on_lines(result.divergence_text));
+    }
+    if (report.difference && report.difference->divergence) { fmt::print("{}", report.difference->text()); }
+    fmt::print("{}{}\n", verdict, same);
+    if (!result.reproduced) { fmt::print("  the trace says {}\n", trace::describe(trace.outcome)); }
+    if (report.updated) { fmt::print("trace written anew: {}\n", report.file); }
+    if (!violated) { return; }
+    std::string more = arguments.level == sim::ReplayMode::carry_on && !arguments.update ? " --level continue" : "";
+    fmt::print("this replays it:\n{}\n",
+               command_to_replay(invocation, arguments.seed.value_or(trace.recipe.seed), report.file, more));
+}
+
+}  // namespace
+
+ExitStatus replay_command(const Invocation& invocation, const Arguments& arguments) {
+    ReplayReport report;
+    report.file = arguments.traces.front();
+    const trace::Trace trace = read_input(report.file);
+    const Subject subject = subject_of(invocation, trace, report.file);
+    const sim::ReplayMode mode = arguments.update ? sim::ReplayMode::carry_on : arguments.level;
+    report.result = replayed(subject, trace, arguments, mode);
+    sim::ReplayResult& result = report.result;
+    if (!result.same_hash && !(result.divergence && mode == sim::ReplayMode::strict)) {
+        report.difference = trace::diff(trace, result.trace);
+    }
+    report.diverged = mode == sim::ReplayMode::strict && !result.reproduced;
+    const bool violated = result.trace.outcome.kind == trace::OutcomeKind::violation;
+    if (arguments.update) {
+        result.trace.outcome.mode = violated ? sim::mode_of(result.trace) : "";
+        write_update(trace, report);
+    }
+    if (invocation.json) {
+        fmt::print("{}", replay_json(report));
+    } else {
+        tell(invocation, arguments, trace, report);
+    }
+    if (report.diverged) { return ExitStatus::diverged; }
+    return violated ? ExitStatus::violated : ExitStatus::nothing_violated;
+}
+
+}  // namespace heddle::detail

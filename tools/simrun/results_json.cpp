@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of the subcommands as JSON. Members have the names that documents and traces use for the same things.
+#include <nlohmann/json.hpp>
+
+#include "heddle/tools/simrun/detail/results.hpp"
+
+namespace heddle::detail {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes that are no UTF-8 (a file's name) become U+FFFD.
+std::string text_of(const Json& json, int indent = -1) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json outcome_of(const trace::Outcome& outcome) {
+    return {{"kind", to_string(outcome.kind)},
+            {"invariant", or_null(outcome.invariant)},
+            {"message", outcome.message},
+            {"mode", or_null(outcome.mode)},
+            {"file", or_null(outcome.file)},
+            {"line", outcome.line},
+            {"step", outcome.step},
+            {"who", outcome.who},
+            {"steps", outcome.steps},
+            {"choices", outcome.choices},
+            {"end_ns", outcome.end.ns()}};
+}
+
+Json difference_of(const trace::Divergence& divergence) {
+    return {{"kind", to_string(divergence.kind)},   {"where", divergence.where},
+            {"expected", divergence.expected},      {"found", divergence.found},
+            {"before", divergence.before},          {"after_expected", divergence.after_expected},
+            {"after_found", divergence.after_found}};
+}
+
+}  // namespace
+
+std::string list_json(std::span<const sim::Scenario> scenarios) {
+    Json list = Json::array();
+    for (const sim::Scenario& scenario : scenarios) {
+        Json parameters = Json::array();
+        for (const sim::Parameter& parameter : scenario.parameters) {
+            Json entry{{"name", parameter.name},
+                       {"about", parameter.about},
+                       {"type", parameter.is_text ? "text" : "integer"},
+                       {"initial", parameter.initial}};
+            if (!parameter.is_text) {
+                entry["min"] = parameter.min;
+                entry["max"] = parameter.max;
+            }
+            parameters.push_back(std::move(entry));
+        }
+        list.push_back({{"name", scenario.name},
+                        {"parameters", std::move(parameters)},
+                        {"about", scenario.about},
+                        {"source", or_null(scenario.source)},
+                        {"planted", or_null(scenario.planted)}});
+    }
+    return text_of(list, 2);
+}
+
+std::string run_json(const RunResult& result) {
+    const trace::Recipe& recipe = result.trace.recipe;
+    return text_of({{"scenario", result.scenario},
+                    {"seed", recipe.seed},
+                    {"reactor", recipe.reactor},
+                    {"order", to_string(recipe.order)},
+                    {"time", to_string(recipe.time)},
+                    {"outcome", outcome_of(result.trace.outcome)},
+                    {"trace", or_null(result.file)},
+                    {"replay", or_null(result.command)}});
+}
+
+std::string explore_json(const SearchResult& result) {
+    const sim::Report& report = result.report;
+    Json violations = Json::array();
+    for (const SearchResult::Violation& violation : result.violations) {
+        violations.push_back({{"invariant", violation.found.invariant},
+                              {"message", violation.found.message},
+                              {"mode", violation.found.mode},
+                              {"trace", violation.file},
+                              {"replay", violation.command},
+                              {"runs", violation.found.runs},
+                              {"decisions", violation.found.trace.decisions.size()},
+                              {"decisions_found", violation.found.decisions_found},
+                              {"shrink_runs", violation.found.shrink_runs}});
+    }
+    const double rate = report.seconds > 0 ? static_cast<double>(report.runs) / report.seconds : 0;
+    return text_of({{"scenario", result.scenario},
+                    {"seed", result.seed},
+                    {"strategy", to_string(result.strategy)},
+                    {"order", result.order},
+                    {"time", to_string(result.time)},
+                    {"complete", report.complete},
+                    {"rests_on", report.rests_on},
+                    {"bound", or_null(report.bound)},
+                    {"runs", report.runs},
+                    {"traces", report.traces},
+                    {"redundant", report.redundant},
+                    {"cut", report.cut},
+                    {"seconds", report.seconds},
+                    {"schedules_per_second", rate},
+                    {"interrupted", result.interrupted},
+                    {"violations", std::move(violations)}});
+}
+
+std::string replay_json(const ReplayReport& report) {
+    const sim::ReplayResult& result = report.result;
+    Json json{{"trace", report.file},
+              {"scenario", result.trace.recipe.scenario},
+              {"seed", result.trace.recipe.seed},
+              {"outcome", outcome_of(result.trace.outcome)},
+              {"reproduced", result.reproduced},
+              {"same_run", result.same_hash},
+              {"diverged", report.diverged},
+              {"divergence", nullptr},
+              {"difference", nullptr},
+              {"updated", report.updated}};
+    if (result.divergence) {
+        json["divergence"] = {{"kind", to_string(result.divergence->kind)}, {"text", result.divergence_text}};
+    }
+    if (report.difference && report.difference->divergence) {
+        json["difference"] = difference_of(*report.difference->divergence);
+    }
+    return text_of(json);
+}
+
+std::string shrink_json(const ShrinkResult& result) {
+    return text_of({{"trace", result.file},
+                    {"from", result.from},
+                    {"scenario", result.trace.recipe.scenario},
+                    {"outcome", outcome_of(result.trace.outcome)},
+                    {"decisions_before", result.decisions_before},
+                    {"decisions", result.trace.decisions.size()},
+                    {"runs", result.runs},
+                    {"minimal", !result.budget_spent},
+                    {"replay", result.command}});
+}
+
+std::string diff_json(const trace::TraceDiff& diff) {
+    Json json{{"same", diff.same_run()}, {"notes", diff.notes}, {"divergence", nullptr}};
+    if (diff.divergence) { json["divergence"] = difference_of(*diff.divergence); }
+    return text_of(json);
+}
+
+std::string error_json(ExitStatus status, const std::string& text) {
+    return text_of({{"status", static_cast<int>(status)}, {"error", text}});
+}
+
+}  // namespace heddle::detail
