@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each planted bug is found within its budget, shrunk, and replayed from its trace; without it the same scenario passes.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "heddle/properties/planted/planted.hpp"
+#include "heddle/properties/planted/scenarios.hpp"
+#include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/minimize.hpp"
+#include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/traces/trace_file.hpp"
+
+namespace heddle::prop {
+namespace {
+
+constexpr std::uint64_t schedules_max = 20'000;
+
+const std::vector<sim::Scenario>& scenarios() {
+    static const std::vector<sim::Scenario> all = planted_scenarios();
+    return all;
+}
+
+std::string corpus_path(const sim::Scenario& scenario) {
+    return std::string(HEDDLE_SOURCE_DIR) + "/traces/corpus/planted/" + scenario.planted + ".trace.json";
+}
+
+class Planted : public testing::TestWithParam<std::size_t> {
+protected:
+    [[nodiscard]] sim::ScenarioCall call() const {
+        auto made = sim::make_call(scenarios(), scenarios()[GetParam()].name, {});
+        EXPECT_TRUE(made);
+        return *made;
+    }
+    void TearDown() override { planted::select(""); }
+};
+
+TEST_P(Planted, IsFoundShrunkAndReplayed) {
+    const sim::ScenarioCall scenario = call();
+    planted::select(scenario.scenario->planted);
+    sim::ExploreOptions options;
+    options.runs_max = schedules_max;
+    const sim::Report report = sim::explore(scenario, options);
+    ASSERT_TRUE(report.violation) << scenario.scenario->name << " was not found in " << report.runs << " schedules";
+    const sim::Found& found = *report.violation;
+    const sim::DecisionSize size = sim::size_of(found.trace.decisions);
+    EXPECT_LE(size.count, found.decisions_found);
+    RecordProperty("schedules", std::to_string(found.runs));
+    RecordProperty("deviations", std::to_string(size.count));
+    RecordProperty("invariant", found.invariant);
+    RecordProperty("mode", found.mode);
+    const sim::ReplayResult again = sim::replay(scenario, found.trace);
+    EXPECT_TRUE(again.reproduced) << again.divergence_text;
+    EXPECT_TRUE(again.same_hash);
+    if (std::getenv("HEDDLE_UPDATE_TRACES") != nullptr) {  // whoever changes behaviour renews the corpus in the same commit
+        trace::Trace kept = found.trace;
+        kept.events.clear();
+        EXPECT_TRUE(trace::write_trace(corpus_path(*scenario.scenario), kept, trace::Overwrite::yes));
+    }
+}
+
+TEST_P(Planted, IsQuietWithoutItsBug) {
+    const sim::ScenarioCall scenario = call();
+    planted::select("");
+    sim::ExploreOptions options;
+    options.runs_max = schedules_max;
+    options.bound = scenario.scenario->depth + 1;
+    const sim::Report report = sim::explore(scenario, options);
+    if (report.violation) {
+        ADD_FAILURE() << scenario.scenario->name << ": " << report.violation->invariant << " " << report.violation->message;
+    }
+    EXPECT_FALSE(report.stopped) << report.runs << " schedules do not suffice for depth " << *options.bound;
+}
+
+/// A trace of the corpus ends as it says, bit for bit.
+TEST_P(Planted, ItsTraceInTheCorpusReplays) {
+    const sim::ScenarioCall scenario = call();
+    Result<trace::Trace> trace = trace::read_trace(corpus_path(*scenario.scenario));
+    ASSERT_TRUE(trace) << trace.error().text();
+    planted::select(scenario.scenario->planted);
+    const sim::ReplayResult again = sim::replay(scenario, *trace);
+    EXPECT_TRUE(again.reproduced) << again.divergence_text;
+    EXPECT_TRUE(again.same_hash);
+    EXPECT_EQ(again.trace.outcome.kind, trace::OutcomeKind::violation);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::Range<std::size_t>(0, scenarios().size()),
+                         [](const testing::TestParamInfo<std::size_t>& at) {
+                             std::string name = scenarios()[at.param].planted;
+                             std::erase(name, '-');
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace heddle::prop
