@@ -60,7 +60,10 @@ protected:
     void follow(const Event& event) override {
         Run& run = nodes_[scheduler()];
         switch (event.kind) {
-            case EventKind::spawned: members_[event.who].internal = event.note == "internal"; break;
+            case EventKind::spawned:
+                // The runtime's own, and what a microtask or callback spawned (SCH-13).
+                members_[event.who].internal = event.note == "internal" || (scheduler() != nullptr && scheduler()->in_scheduler_phase());
+                break;
             case EventKind::started:
                 progress(run);
                 expect(!run.second_phase || members_[event.who].internal, "INV-SHUT-06", "new code began in the second phase", event.who);

@@ -152,8 +152,7 @@ private:
     }
 
     void expect_reached(const CoroutineCore& c, const ScopeCore& scope) const {
-        const bool unstarted_finally = c.is_in_finally_run() && !c.is_started();
-        expect(unstarted_finally || c.is_completed() || c.is_cancellation_requested() || c.is_cancelled(), "INV-SCOPE-07",
+        expect(c.is_in_finally_run() || c.is_completed() || c.is_cancellation_requested() || c.is_cancelled(), "INV-SCOPE-07",
                "a forced request on a scope left a member untouched", scope.label());
     }
 

@@ -3,6 +3,7 @@
 
 #include "heddle/properties/oracle/oracles.hpp"
 #include "heddle/properties/scenario/corpus/corpus.hpp"
+#include "heddle/properties/program/any.hpp"
 #include "heddle/properties/scenario/worked.hpp"
 
 namespace heddle::prop {
@@ -16,6 +17,7 @@ std::vector<sim::Scenario> list() {
     std::vector<sim::Scenario> all;
     append(all, demo_scenarios());
     append(all, spec_scenarios());
+    all.push_back(program_scenario());
     append(all, corpus_scenarios());
     return all;
 }

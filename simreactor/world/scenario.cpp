@@ -73,6 +73,9 @@ Result<ScenarioCall> make_call(std::span<const Scenario> scenarios, std::string_
             call.parameters.set(key, value);
         }
     }
+    if (found->check) {
+        if (std::optional<InputError> wrong = found->check(call.parameters); wrong) { return *std::move(wrong); }
+    }
     return call;
 }
 

@@ -52,6 +52,8 @@ struct Scenario {
     std::string source; ///< public report that it comes from ("owner/name#number"), or empty
     std::vector<Parameter> parameters{};
     std::function<Program(const Parameters&)> program;
+    /// What is wrong with a text parameter, beyond the bounds above; none if nothing is. Asked before anything is built.
+    std::function<std::optional<InputError>(const Parameters&)> check{};
     /// Judges of one world; may be empty, then assertions, checks, deadlock and hangs are all that is looked for.
     std::function<OracleList(const Parameters&)> oracles{};
     /// Changes the options of its worlds: what it needs to be reached, or declares irrelevant.
