@@ -36,9 +36,11 @@ void Scheduler::enqueue(CoroutineCore& coroutine, bool at_head) {
 
 /// The next coroutine to dispatch: the head, or whichever the Chooser picks in `any` order (CP-DISPATCH).
 CoroutineCore& Scheduler::take_next() {
+    ++dispatches_;
+    if (options_.dispatches_max != 0 && dispatches_ > options_.dispatches_max) [[unlikely]] { report_endless(); }
     if (options_.any_order && options_.chooser != nullptr && ready_.size() > 1) {
-        std::vector<Label> candidates;
-        candidates.reserve(ready_.size());
+        std::vector<Label>& candidates = candidates_;
+        candidates.clear();
         for (std::size_t i = 0; i < ready_.size(); ++i) { candidates.push_back(ready_[i]->label_); }
         const Label at = labels_->point(current_->label_, to_string(ChoiceKind::dispatch));
         const std::uint32_t chosen =
@@ -560,13 +562,12 @@ Fiber& Scheduler::fiber_of(CoroutineCore& coroutine) {
 
 void Scheduler::switch_to(Fiber& from, Fiber& to) {
     ++switches_;
-    if (options_.switches_max != 0 && switches_ > options_.switches_max) [[unlikely]] { report_endless(); }
     Fiber::switch_to(from, to, globals_);
 }
 
 /// A run that goes on for ever would stop a search: its bound makes it a violation, and the world keeps its trace.
 void Scheduler::report_endless() {
-    report_violation({"INV-LIVE-01", "the run made more than " + std::to_string(options_.switches_max) + " switches: livelock",
+    report_violation({"INV-LIVE-01", "the run made more than " + std::to_string(options_.dispatches_max) + " dispatches: livelock",
                       __FILE__, __LINE__});
 }
 

@@ -62,7 +62,7 @@ struct RuntimeOptions {
     Duration zombie_timeout = std::chrono::seconds(2);  ///< ZOM-12
     bool hand_over = true;             ///< SCH-43; off for the comparison of SCH-44
     bool pool_contexts = true;         ///< SCH-45; likewise
-    std::uint64_t switches_max = 0;    ///< native switches after which a run counts as endless (INV-LIVE-01); 0: no bound
+    std::uint64_t dispatches_max = 0;    ///< dispatches after which a run counts as endless (INV-LIVE-01); 0: no bound
     bool report_deadlocks = false;     ///< dump who waits for what to standard error (SCH-55.3)
     std::function<void(CoroutineHandle, ScopeRef)> on_zombie{};  ///< a coroutine became a zombie (ZOM-21); for logging, must not suspend
     bool shares_thread = false;        ///< one of a World's nodes, which hand the ambient runtime over at each switch
@@ -365,6 +365,7 @@ private:
     std::uint64_t last_coroutine_id_ = 0;
     std::uint64_t last_scope_id_ = 0;
     std::uint64_t switches_ = 0;
+    std::uint64_t dispatches_ = 0;
     std::uint64_t spawned_ = 0;
 
     Ref<CoroutineCore> main_core_;
@@ -398,6 +399,7 @@ private:
     std::vector<std::unique_ptr<Subscription>> all_subscriptions_;
     std::set<std::string, std::less<>> names_;
     Label loop_label_;
+    std::vector<Label> candidates_;  // of the dispatch question, kept for its memory
 };
 
 /// The scheduler whose coroutine runs on this thread, or null. Set by the scheduler; nodes of one World hand it over.

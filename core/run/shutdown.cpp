@@ -78,7 +78,7 @@ void Scheduler::renew(const RuntimeOptions& options) {
     options_ = options;
     drop_own_scopes();
     HEDDLE_ASSERT(root_scopes_.empty(), "no scope of an earlier run is left");
-    last_coroutine_id_ = last_scope_id_ = spawned_ = switches_ = 0;
+    last_coroutine_id_ = last_scope_id_ = spawned_ = switches_ = dispatches_ = 0;
     main_start_handlers_.clear();
     heartbeat_.reset();
     exit_ = pending_ = {};

@@ -308,7 +308,7 @@ WorldOptions world_options(const trace::Recipe& recipe) {
     world.timing.task = {recipe.latency_min, recipe.latency_max};
     world.timing.post = world.timing.task;
     world.resolution = recipe.resolution;
-    if (recipe.steps_max != 0) { world.switches_max = recipe.steps_max; }
+    if (recipe.steps_max != 0) { world.dispatches_max = recipe.steps_max; }
     return world;
 }
 
@@ -320,7 +320,7 @@ void describe_world(const WorldOptions& options, trace::Recipe& recipe) {
     recipe.latency_min = options.timing.task.min;
     recipe.latency_max = options.timing.task.max;
     recipe.resolution = options.resolution;
-    recipe.steps_max = options.switches_max;
+    recipe.steps_max = options.dispatches_max;
 }
 
 }  // namespace heddle::sim

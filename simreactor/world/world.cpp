@@ -61,6 +61,7 @@ void World::prepare(Node& node, bool alone) {
     node.error = {};
     node.finished = node.idle = node.may_advance = false;
     node.ambient = nullptr;
+    node.parked = nullptr;
     Observer* observer = observers_.empty() ? nullptr : &observers_;
     SimReactor::Options reactor;
     reactor.chooser = options_.chooser;
@@ -84,7 +85,7 @@ void World::prepare(Node& node, bool alone) {
     runtime.name = node.name;
     runtime.any_order = options_.order == trace::Order::any && options_.mask.has(ChoiceKind::dispatch);
     runtime.zombie_timeout = options_.zombie_timeout;
-    runtime.switches_max = options_.switches_max;
+    runtime.dispatches_max = options_.dispatches_max;
     runtime.hand_over = options_.hand_over;
     runtime.pool_contexts = options_.pool_contexts;
     runtime.shares_thread = !alone;
@@ -118,7 +119,7 @@ void World::enter(Node& node) {
     running_ = &node;
     on_host_ = false;
     exchange_ambient_scheduler(node.ambient);
-    Fiber::switch_to(host_, node.fiber, exception_globals());
+    Fiber::switch_to(host_, node.parked != nullptr ? *node.parked : node.fiber, exception_globals());
     node.ambient = exchange_ambient_scheduler(nullptr);
     on_host_ = true;
     running_ = nullptr;
@@ -128,7 +129,11 @@ void World::enter(Node& node) {
 bool World::idle(Node& node, Instant next) {
     node.next = next;
     node.idle = true;
-    Fiber::switch_to(node.fiber, host_, exception_globals());
+    // The tick that waits runs on the stack of the node's scheduler, not on the one that the node began on.
+    Fiber waits;
+    node.parked = &waits;
+    Fiber::switch_to(waits, host_, exception_globals());
+    node.parked = nullptr;
     node.idle = false;
     return !std::exchange(node.may_advance, false);
 }
@@ -219,7 +224,7 @@ Outcome World::conclude() {
                     continue;
                 }
             }
-            outcome.invariant = deadlock ? "DEADLOCK" : "UNHANDLED";
+            if (options_.errors_are_violations) { outcome.invariant = deadlock ? "DEADLOCK" : "UNHANDLED"; }
             for (ErrorValue at = node->error; at; at = at.previous()) {
                 outcome.message += (outcome.message.empty() ? "" : ", after ") + at.describe();
             }

@@ -40,6 +40,9 @@ public:
     virtual void begin(World& world) = 0;
     /// After every node has ended well, on the host's stack: what must be true then (kind E).
     virtual void at_end(World& world) { (void)world; }
+    /// In place of `begin`, for a run that is not in a simulated world (libuv): forgets earlier runs. False, the default: this one
+    /// cannot judge it and is left out. `at_end` is not called there.
+    virtual bool begin_outside() { return false; }
     void on_event(const Event& event) override { (void)event; }
 };
 
@@ -52,7 +55,7 @@ struct WorldOptions {
     bool faults = false;
     Duration resolution = std::chrono::milliseconds(1);
     Duration zombie_timeout = std::chrono::seconds(2);
-    std::uint64_t switches_max = 1'000'000;  ///< more is a violation, INV-LIVE-01; 0: no bound
+    std::uint64_t dispatches_max = 1'000'000;  ///< more is a violation, INV-LIVE-01; 0: no bound
     /// An exception that leaves a node's run (an unhandled error, a deadlock) is a violation. Off: it is the outcome `error`.
     bool errors_are_violations = true;
     Chooser* chooser = nullptr;        ///< null: the baseline, nothing is asked
@@ -104,6 +107,7 @@ private:
         std::unique_ptr<SimReactor> reactor;
         std::unique_ptr<Runtime> runtime;
         Fiber fiber;
+        Fiber* parked = nullptr;  // where it waits for the other nodes
         Stack stack{};
         Scheduler* ambient = nullptr;
         ErrorValue error{};

@@ -31,7 +31,9 @@ heddle_link_includes("${HEDDLE_INCLUDE_DIR}")
 
 add_library(heddle_flags INTERFACE)
 target_compile_features(heddle_flags INTERFACE cxx_std_20)
+# Traces and reports carry __FILE__: relative to the project, so that they are the same on every machine.
 target_compile_options(heddle_flags INTERFACE
+  "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=" "-fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/heddle/="
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns inside std::string's own operator+ (GCC bug 105651)
   $<$<BOOL:${HEDDLE_WERROR}>:-Werror>
