@@ -5,7 +5,7 @@
 //   BUG-163  awslabs/shuttle@b77c209, cmu-pasta/fray@44e9b75c    a model of a primitive deadlocks by itself
 //   BUG-167  tigerbeetle/tigerbeetle@88947f0ee                   equal keys leave a heap in an order that nobody fixed
 //
-// The others are tests of the harness (properties/harness_property.cpp).
+// README.md says what the others are, or wait for.
 // Where chance enters: sim::choose, who runs next.
 #include <array>
 #include <memory>
