@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Golden values of the generator: the same integers on every machine, saved and loaded without loss.
 #include "heddle/simreactor/prng.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A replay meets its planned answers by label, and says in which of five ways a run is no longer the recorded one.
 #include "heddle/simreactor/chooser/replay.hpp"
 
 #include <gtest/gtest.h>

@@ -25,8 +25,7 @@ public:
         now_ = at;
     }
 
-    /// No node's wait goes past it: with several nodes, the latest instant that another one's windows allow (EXPLORER
-    /// 4.13.7).
+    /// No node's wait goes past it: with several nodes, the latest instant that another one's windows allow (docs/explorer.md).
     /// It bounds choices, never what is due: a wait for one's own earliest deadline may pass it.
     void set_limit(Instant limit) { limit_ = limit; }
     [[nodiscard]] Instant limit() const { return limit_; }

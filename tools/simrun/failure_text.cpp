@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a failure prints: the invariant, the place, the timeline, the decisions in words, the command that replays it.
 #include "heddle/tools/simrun/detail/failure_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// SIGINT and SIGTERM end a search with what was found; a second one ends the process.
 #include "heddle/tools/simrun/detail/interrupt.hpp"
 
 namespace heddle::detail {

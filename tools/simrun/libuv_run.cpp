@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// run --reactor libuv: a scenario on the real reactor, recorded and without a chooser.
 #include "heddle/tools/simrun/detail/libuv_run.hpp"
 
 #include <memory>

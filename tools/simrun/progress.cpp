@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Progress of a search: one line that renews itself on a terminal, plain lines otherwise.
 #include "heddle/tools/simrun/detail/progress.hpp"
 
 #include <fmt/format.h>

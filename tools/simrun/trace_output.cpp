@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where traces go: a free name, whole or not at all, never over another file without --force.
 #include "heddle/tools/simrun/detail/trace_output.hpp"
 
 #include <unistd.h>

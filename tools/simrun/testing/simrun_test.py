@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the command simrun, which they run as a user does: by its arguments, exit status, output and files.
 
 usage: simrun_test.py [CLASS …]     with SAMPLE_SIMRUN and OWN_SIMRUN naming the programs of this folder
