@@ -3,6 +3,7 @@
 
 #include "heddle/properties/oracle/oracles.hpp"
 #include "heddle/properties/scenario/corpus/corpus.hpp"
+#include "heddle/properties/planted/scenarios.hpp"
 #include "heddle/properties/program/any.hpp"
 #include "heddle/properties/scenario/worked.hpp"
 
@@ -19,6 +20,7 @@ std::vector<sim::Scenario> list() {
     append(all, spec_scenarios());
     all.push_back(program_scenario());
     append(all, corpus_scenarios());
+    append(all, planted_scenarios());
     return all;
 }
 

@@ -7,9 +7,11 @@
 int main(int argc, char** argv) {
     heddle::SimrunOptions options;
     options.scenarios = heddle::prop::all_scenarios();
-    options.select_planted = [](std::string_view id) {
-        heddle::planted::select(id);
-        return true;
+    options.select_planted = [&options](std::string_view id) {
+        bool known = id.empty();
+        for (const heddle::sim::Scenario& scenario : options.scenarios) { known = known || scenario.planted == id; }
+        if (known) { heddle::planted::select(id); }
+        return known;
     };
     return heddle::simrun_main(argc, argv, options);
 }
