@@ -36,12 +36,15 @@ void add_microtask(UniqueFunction<void()> body) { current_runtime("add_microtask
 
 /// AWT-1: a finished target answers at once and beats a fired token.
 void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const WaitPoint& at) {
-    target.mark_used();
     if (token == &target) { token = nullptr; }  // AWT-2
+    // Refused before anything is marked (AWC-08).
+    if (token != nullptr && token == current_ && in_coroutine()) {
+        throw AsyncError("await: a coroutine cannot be the token of its own wait");
+    }
     if (!target.finished_) {
         CoroutineCore& self = require_suspendable("await");
         if (&self == &target) { throw AsyncError("await: a coroutine cannot wait for itself"); }  // AWT-7
-        if (token == &self) { throw AsyncError("await: a coroutine cannot be the token of its own wait"); }  // AWC-08
+        target.mark_used();
         token = live_token(token);
         Waker& waker = self.waker_;
         struct Clean {
@@ -56,6 +59,7 @@ void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const 
         }
         return;
     }
+    target.mark_used();
     touch(cell(target.label_, "state"), TouchMode::read);
     target.mark_observed();
     if (target.error_) { target.error_.rethrow(); }
