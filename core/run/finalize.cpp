@@ -168,6 +168,8 @@ void Scheduler::call_handlers(CoroutineCore& coroutine, bool entering, bool fini
         bool keep = true;
         try {
             keep = handler->on_switch(CoroutineHandle(&coroutine), entering, finishing);
+        } catch (const Cancellation&) {
+            // No error (CAN-16), and no reason to lose one that another handler threw.
         } catch (...) {
             thrown = ErrorValue(std::current_exception()).with_previous(thrown);
         }

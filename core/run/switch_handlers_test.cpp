@@ -196,6 +196,29 @@ TEST(SwitchHandlers, ThatThrowAreReportedAfterThePassWhichGoesOn) {
     });
 }
 
+TEST(SwitchHandlers, ThatThrowACancellationHideNoErrorOfAnother) {
+    in_every_mode([](Program& program) {  // SCH-81, CAN-16
+        SCOPED_TRACE(program.mode());
+        Handler one(program, "1");
+        Handler two(program, "2");
+        int passes = 0;
+        one.also = [&](CoroutineHandle) {
+            if (++passes == 1) { throw Failure("E"); }
+        };
+        two.also = [&](CoroutineHandle) {
+            if (passes == 1) { throw AsyncCancellation("no error"); }
+        };
+        const ErrorValue error = program.run([&] {
+            const Coroutine<> a = spawn([&] {
+                EXPECT_TRUE(program.scheduler().has_pending_error());
+                EXPECT_THROW(yield(), AsyncCancellation);
+            });
+            for (Handler* handler : {&one, &two}) { a.add_switch_handler(*handler); }
+        });
+        EXPECT_EQ(chain(error), "E");
+    });
+}
+
 TEST(SwitchHandlers, AtEnterThatThrowWaitForTheNextHandlingPoint) {
     in_every_mode([](Program& program) {  // INV-SHUT-02
         SCOPED_TRACE(program.mode());
