@@ -29,6 +29,41 @@ TEST(CancellationTypes, FormTheFamilyThatHandlersOfErrorsDoNotCatch) {
     EXPECT_FALSE(ErrorValue::make<TimeoutError>().is_cancellation());
 }
 
+TEST_F(Cancel, OfEachKindDoesWhatTheTableSays) {
+    struct Row {
+        CancelKind kind;
+        bool unstarted_runs, started_is_cancelled;
+        std::size_t active, zombies;  // right after the request: who will never run counts until its turn (CAN-7)
+        const char* log;
+    };
+    for (const Row& row : {Row{CancelKind::forced, false, true, 2, 0, "r"}, Row{CancelKind::safe_cancel, false, false, 1, 1, "none"},
+                           Row{CancelKind::safe_dispose, true, false, 0, 2, "runs none"}}) {  // CAN-3
+        program_.clear();
+        const ErrorValue exit = run([&] {
+            Scope scope;
+            const Ref<Bell> b = bell();
+            const auto started = scope.spawn([&] { log_caught([&] { wait_for(*b); }); });
+            yield();
+            const auto unstarted = scope.spawn([&] { log("runs"); });
+            cancel(started, row.kind, "r");
+            cancel(unstarted, row.kind, "r");
+            EXPECT_EQ(started.is_cancellation_requested(), row.started_is_cancelled);
+            EXPECT_EQ(started.is_zombie(), !row.started_is_cancelled);
+            EXPECT_EQ(unstarted.state(), row.unstarted_runs ? CoroutineState::ready_new : CoroutineState::doomed);
+            EXPECT_EQ(unstarted.is_zombie(), row.unstarted_runs);
+            EXPECT_EQ(scope.core().active(), row.active);
+            EXPECT_EQ(scope.core().zombies(), row.zombies);
+            yield();
+            b->ring();
+            yield();
+            EXPECT_EQ(unstarted.is_started(), row.unstarted_runs);
+            EXPECT_EQ(scope.core().active() + scope.core().zombies(), 0U);
+        });
+        EXPECT_EQ(text(), row.log);
+        EXPECT_FALSE(exit);
+    }
+}
+
 TEST_F(Cancel, InterruptsNothingBetweenSuspensionPoints) {
     run([&] {
         const auto c = spawn([&] {
@@ -116,7 +151,7 @@ TEST_F(Cancel, DropsAFurtherRequestUntilTheFirstIsDelivered) {
         });
         yield();
         c.cancel("r1");
-        c.cancel("r2");
+        c.cancel("r2");  // CAN-10
         c.await();
         EXPECT_TRUE(c.is_cancelled());
         EXPECT_FALSE(c.error());
@@ -195,6 +230,40 @@ TEST_F(Cancel, AnErrorThatEscapesItsHandlingKeepsItAsPrevious) {
         EXPECT_EQ(chain(c.error()), "E < r");  // CAN-13
     });
     EXPECT_EQ(text(), "E");
+}
+
+TEST_F(Cancel, OfSeveralThatWereDeliveredTheLastOneIsThePreviousOfAnError) {
+    run([&] {
+        const auto c = spawn([&] {
+            log_caught([] { wait_forever(); });
+            log_caught([] { wait_forever(); });
+            throw Failure("E");
+        });
+        yield();
+        c.cancel("r1");
+        yield();
+        c.cancel("r2");
+        static_cast<void>(caught([&] { c.await(); }));
+        EXPECT_EQ(chain(c.error()), "E < r2");  // CAN-13
+    });
+    EXPECT_EQ(text(), "r1 r2");
+}
+
+TEST_F(Cancel, UndeliveredIsDroppedByTerminalUnwinding) {
+    CoroutineHandle kept;
+    const ErrorValue exit = run([&] {
+        kept = spawn([&] {
+            for (const char* reason : {"r1", "r2"}) {
+                current_coroutine().cancel(reason);
+                log_caught([] { protect([] { wait_forever(); }); });
+            }
+            log("never");
+        });
+    });
+    // The first deadlock delivers what is pending; the second one unwinds (CAN-11).
+    EXPECT_EQ(text(), "r1");
+    EXPECT_EQ(message(kept.error()), "the runtime ended before this coroutine did");
+    EXPECT_TRUE(holds<DeadlockError>(exit));
 }
 
 TEST_F(Cancel, MayBeSuppressedAndIsNotThrownAgain) {

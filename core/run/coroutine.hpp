@@ -103,6 +103,7 @@ public:
     [[nodiscard]] bool is_cancellation_requested() const { return !finished_ && cancel_accepted_; }
     [[nodiscard]] bool is_zombie() const { return zombie_; }
     [[nodiscard]] bool is_internal() const { return internal_; }
+    [[nodiscard]] bool has_switch_handlers() const { return has_switch_handlers_; }
     [[nodiscard]] bool is_in_finally_run() const { return finally_run_ != nullptr; }
     [[nodiscard]] bool is_main() const { return is_main_; }
     [[nodiscard]] Priority priority() const { return priority_; }

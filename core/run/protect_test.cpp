@@ -122,7 +122,7 @@ TEST_F(Protect, OnlyTheOutermostExitDelivers) {
             log_caught([&] {
                 protect([&] {
                     log_caught([] {
-                        protect([] { current_coroutine().cancel("r"); });  // INV-PRT-01: not here
+                        protect([] { current_coroutine().cancel("r"); });  // PRT-6, INV-PRT-01: not here
                     });
                     EXPECT_EQ(current_coroutine().core().protection_depth(), 1U);
                     log_caught([] { protect([] { throw Failure("E"); }); });
@@ -238,6 +238,33 @@ TEST_F(Protect, DeliversTheFirstReasonWhenShutdownRemovesIt) {
         shutdown(ErrorValue::make<AsyncCancellation>("shutdown"));
     });
     EXPECT_EQ(text(), "r deferred");
+}
+
+TEST_F(Protect, GivesWayToShutdownInTheWindowOfAWakeUpToo) {
+    in_every_mode([](Program& program) {  // PRT-7, WKR-11
+        SCOPED_TRACE(program.mode());
+        program.run([&] {
+            const Ref<Bell> value = Bell::make(program.scheduler());
+            const Ref<Bell> error = Bell::make(program.scheduler());
+            const auto replaced = spawn([&] { program.log(message(caught([&] { protect([&] { wait_for(*value); }); }))); });
+            const auto behind = spawn([&] {
+                protect([&] {
+                    program.log(message(caught([&] { wait_for(*error); })));
+                    program.log(message(caught([] { yield(); })));
+                });
+            });
+            yield();
+            value->ring();
+            error->ring_error(ErrorValue::make<Failure>("E"));
+            replaced.cancel("r1");
+            behind.cancel("r2");
+            EXPECT_TRUE(behind.core().has_deferred_cancellation());
+            shutdown(ErrorValue::make<AsyncCancellation>("shutdown"));
+            EXPECT_FALSE(behind.core().has_deferred_cancellation());
+            EXPECT_TRUE(behind.core().has_pending_cancellation());  // neither the error nor the cancellation gets lost
+        });
+        EXPECT_EQ(program.text(), "r1 E r2");
+    });
 }
 
 TEST_F(Protect, GivesWayToADeadlock) {

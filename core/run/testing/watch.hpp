@@ -75,6 +75,12 @@ private:
                 HEDDLE_ASSERT(shutdown_ && !second_phase_, "INV-SHUT-06");
                 second_phase_ = true;
                 break;
+            case EventKind::step_end:
+                if (!on_stack_ || on_stack_ != event.who) { break; }
+                // Handlers that left during the step ended the interval with it.
+                HEDDLE_ASSERT(!scheduler_->current()->has_switch_handlers(), "INV-SW-02");
+                on_stack_ = {};
+                break;
             case EventKind::context_pooled: {
                 const RuntimeStatistics now = scheduler_->statistics();
                 HEDDLE_ASSERT(now.pooled_contexts <= 4 || now.pooled_contexts <= now.ready, "INV-SCHED-24");
