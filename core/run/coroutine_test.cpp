@@ -511,9 +511,9 @@ TEST(Priority, CanBeRaisedOnceBeforeTheStartAndNeverLater) {
             const Coroutine<> doomed = spawn([] {});
             doomed.cancel();
             EXPECT_EQ(b.as_hi_priority(), b);
+            b.as_hi_priority();        // was raised already
             h.as_hi_priority();        // is high already
             yielded.as_hi_priority();  // has started
-            b.as_hi_priority();        // was raised already
             doomed.as_hi_priority();   // will never start
             a.await();
             a.as_hi_priority();  // has finished

@@ -145,6 +145,27 @@ TEST(Finalization, OfADoomedOneIsTheSameWithoutItsCode) {
     });
 }
 
+TEST(Finalization, ShowsNobodyACoroutineThatIsGone) {
+    in_every_mode([](Program& program) {  // INV-SCHED-04
+        SCOPED_TRACE(program.mode());
+        struct Asks {
+            Program* program = nullptr;
+            explicit Asks(Program& p) : program(&p) {}
+            Asks(Asks&& other) noexcept : program(std::exchange(other.program, nullptr)) {}
+            ~Asks() {
+                if (program == nullptr) { return; }
+                EXPECT_THROW(static_cast<void>(current_coroutine()), AsyncError);
+                program->log("asked");
+            }
+        };
+        program.run([&] {
+            spawn([&] { return Asks(program); });  // its result goes with it, at F12
+            yield();
+        });
+        EXPECT_EQ(program.text(), "asked");
+    });
+}
+
 TEST(Finalization, NeverSwitches) {
     in_every_mode([](Program& program) {  // SCH-51
         SCOPED_TRACE(program.mode());

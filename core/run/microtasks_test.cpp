@@ -175,6 +175,20 @@ TEST(Microtasks, IgnoreACancellationThatLeavesThemExceptThatTheDrainStops) {
     });
 }
 
+TEST(Microtasks, LeftBehindAThrowKeepTheReactorFromBlocking) {
+    in_every_mode([](Program& program) {  // SCH-41, INV-SCHED-13
+        SCOPED_TRACE(program.mode());
+        program.run([&] {
+            for (int i = 0; i < 2; ++i) {
+                add_microtask([] { throw AsyncCancellation("stops one drain"); });
+            }
+            add_microtask([&] { program.log("last at " + std::to_string(program.reactor().true_time().ns())); });
+            pause_for(1ms);  // the tick of the pause is stopped, so is the loop's first drain
+        });
+        EXPECT_EQ(program.text(), "last at 0");
+    });
+}
+
 TEST(Microtasks, KeepTheRunGoingUntilTheyAreDone) {
     in_every_mode([](Program& program) {  // SCH-73
         SCOPED_TRACE(program.mode());

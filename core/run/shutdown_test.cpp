@@ -3,6 +3,8 @@
 // INV-SHUT-01 to 08).
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "heddle/core/run/cancellation.hpp"
 #include "heddle/core/run/testing/program.hpp"
 #include "heddle/core/run/unwind.hpp"
@@ -524,11 +526,13 @@ TEST(UnwindingDeathTest, OfOneThatNeverEndsTerminatesTheProcess) {
             Program program;
             program.run([&] {
                 spawn("stubborn", [&] {
-                    for (;;) {
+                    EXPECT_TRUE(caught([] { wait_forever(); }));  // the deadlock
+                    for (int swallowed = 0; swallowed <= 1000; ++swallowed) {
                         try {
                             wait_forever();
                         } catch (...) {}
                     }
+                    std::_Exit(0);  // one more than it may be given
                 });
             });
         },
