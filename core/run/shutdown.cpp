@@ -76,6 +76,7 @@ void Scheduler::adopt_options() {
 void Scheduler::renew(const RuntimeOptions& options) {
     HEDDLE_ASSERT(state_ != State::active, "a runtime is renewed between runs");
     options_ = options;
+    observer_ = nullptr;  // what is left of the earlier run is no part of the next one
     drop_own_scopes();
     HEDDLE_ASSERT(root_scopes_.empty(), "no scope of an earlier run is left");
     last_coroutine_id_ = last_scope_id_ = spawned_ = switches_ = dispatches_ = 0;

@@ -90,7 +90,6 @@ void World::prepare(Node& node, bool alone) {
     runtime.pool_contexts = options_.pool_contexts;
     runtime.shares_thread = !alone;
     if (node.runtime) {
-        node.reactor->reset();
         node.reactor->configure(std::move(reactor));
         node.runtime->scheduler().renew(runtime);
     } else {
@@ -250,13 +249,16 @@ Outcome World::conclude() {
 
 Outcome World::run(const Program& program) {
     const Unchecked unchecked;
+    // What an earlier run left, such as posts that did not come, goes before anybody of this one listens.
+    for (const auto& node : nodes_) {
+        if (node->reactor) { node->reactor->reset(); }
+    }
     first_program_ = program;
     frozen_ = false;
     violation_ = {};
     clock_ = VirtualClock{};
     labels_.reset();
     prng_ = Prng{options_.seed};
-    observers_.clear();
     for (Oracle* oracle : options_.oracles) { observers_.add(*oracle); }
     for (Observer* observer : options_.observers) { observers_.add(*observer); }
     const bool alone = nodes_.size() == 1;
@@ -268,6 +270,7 @@ Outcome World::run(const Program& program) {
     drive(alone);
     Outcome outcome = conclude();
     if (options_.at_end) { options_.at_end(outcome); }
+    observers_.clear();  // they may go now; what outlives the run, a scope's handle perhaps, has nobody to tell
     exchange_ambient_scheduler(outer);
     exchange_violation_sink(outer_sink);
     current_world = outer_world;
