@@ -36,7 +36,8 @@ TEST_F(Cancel, OfEachKindDoesWhatTheTableSays) {
         std::size_t active, zombies;  // right after the request: who will never run counts until its turn (CAN-7)
         const char* log;
     };
-    for (const Row& row : {Row{CancelKind::forced, false, true, 2, 0, "r"}, Row{CancelKind::safe_cancel, false, false, 1, 1, "none"},
+    for (const Row& row : {Row{CancelKind::forced, false, true, 2, 0, "r"},
+                           Row{CancelKind::safe_cancel, false, false, 1, 1, "none"},
                            Row{CancelKind::safe_dispose, true, false, 0, 2, "runs none"}}) {  // CAN-3
         program_.clear();
         const ErrorValue exit = run([&] {
