@@ -6,7 +6,7 @@
 //   protect_entered, protect_left ──▶ depth; shutdown, deadlock and epilogue set it to 0 (PRT-7)
 //
 // The model says from requests alone what must have been accepted; looks compare it with the coroutine's own flags.
-// INV-CAN-01 to 05, 08 to 10, INV-PRT-01, 02, 04, INV-SCOPE-08.
+// INV-CAN-01 to 05, 08 to 10, INV-PRT-01, 02, 04, INV-SCOPE-08, INV-LIVE-09.
 // Choice points: none.
 #include <utility>
 
@@ -27,6 +27,7 @@ struct Target {
     bool unwound = false;
     bool accepted = false;      // ever
     bool undelivered = false;
+    bool held_back = false;     // the undelivered one was, by protect
     std::int64_t may_return = 0;  // regions whose protection was removed: each, if a cleanup, makes what leaves it pending again (PRT-10)
     bool safe_last = false;     // the last request was a safe one
 };
@@ -80,6 +81,7 @@ protected:
                 break;
             case EventKind::cancel_deferred:
                 expect(targets_[event.who].depth > 0, "INV-PRT-02", "a cancellation was held back outside protect", event.who);
+                targets_[event.who].held_back = true;
                 break;
             case EventKind::cancel_delivered: delivered(event); break;
             case EventKind::protect_entered: {
@@ -121,7 +123,9 @@ protected:
                 expect(c.waker().status() != WakerStatus::waiting || !c.has_pending_cancellation(), "INV-PRT-04",
                        "an unprotected coroutine waits with a pending cancellation", c.label());
             }
-            if (!c.is_completed()) { look_at_flag(c.is_cancellation_requested(), target, c.label()); }
+            if (c.is_completed()) { return; }
+            look_at_flag(c.is_cancellation_requested(), target, c.label());
+            if (target.undelivered) { look_at_undelivered(c, target); }
         });
         const CoroutineCore* current = scheduler.current();
         if (event.kind == EventKind::step_end && of_coroutine(event) && current != nullptr && current->is_completed()) {
@@ -141,6 +145,15 @@ private:
         fail("INV-CAN-09", name(who) + (flag ? " reads as cancelled, and no request was accepted" : " lost a request that was accepted"));
     }
 
+    /// It is kept somewhere until it is delivered: held back, pending, as the outcome of a wait, or as the doom of an unstarted one.
+    void look_at_undelivered(const CoroutineCore& c, const Target& target) const {
+        const ErrorValue& outcome = c.waker().outcome().error;
+        const bool kept = c.has_deferred_cancellation() || c.has_pending_cancellation() || (outcome && outcome.is_cancellation());
+        if (kept) { return; }
+        if (target.held_back) { fail("INV-LIVE-09", "a cancellation that was held back was never delivered: " + name(c.label())); }
+        fail("INV-CAN-01", "an accepted cancellation is kept nowhere: " + name(c.label()));
+    }
+
     void requested(const Event& event) {
         Target& target = targets_[event.who];
         nodes_[scheduler()].cancelled = true;
@@ -154,6 +167,7 @@ private:
                event.who);
         if (event.b != 1) { return; }
         target.accepted = target.undelivered = true;
+        target.held_back = false;
     }
 
     /// FIN-11: an unstarted finally coroutine is reached by nothing, a started one by forced requests only.

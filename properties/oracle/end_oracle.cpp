@@ -4,7 +4,7 @@
 //   active ──shutdown_begun──▶ shutting down ──second_phase──▶ no new code, no blocking ──▶ unwound … ──▶ run_ended
 //     └──quiescent, nothing counted──▶ deadlock, each time with fewer coroutines ──▶ unwound … ──────────────┘
 //
-// INV-SHUT-01 to 07, INV-DEAD-01 to 03, INV-LIVE-01, 02, 04, 06 to 09.
+// INV-SHUT-01 to 07, INV-DEAD-01 to 03, INV-EVT-10, INV-ERR-06, INV-LIVE-01, 07.
 // Choice points: none.
 #include <algorithm>
 #include <vector>
@@ -132,6 +132,7 @@ protected:
         expect(threw || !must, "INV-SHUT-03", "something was unhandled, and run() does not throw");
         // An error that leaves a coroutine while it is unwound joins the chain without having been pending (SCH-72).
         expect(must || !threw || run.unwinding, "INV-SHUT-03", "run() throws although nothing was unhandled");
+        expect(is_finite(scheduler.exit_error()), "INV-ERR-06", "the history of an error has no end");
         expect(run.deadlocks == 0 || has_deadlock_error(scheduler.exit_error()), "INV-DEAD-03", "a deadlock is not in the exit chain");
         for (std::size_t i = 0; i < members_.size(); ++i) {
             const auto& [label, member] = members_.at(i);
@@ -187,6 +188,12 @@ private:
         const Scheduler* running = scheduler();
         if (running == nullptr || running->registry().back() == nullptr) { return; }
         expect(running->registry().back()->label() == event.who, "INV-SHUT-07", "an older coroutine was unwound before a younger one", event.who);
+    }
+
+    static bool is_finite(const ErrorValue& error) {
+        std::size_t left = 100'000;  // more than any run has errors
+        for (ErrorValue at = error; at && left > 0; at = at.previous()) { --left; }
+        return left > 0;
     }
 
     static bool has_deadlock_error(const ErrorValue& error) {

@@ -5,9 +5,10 @@
 //   look ────▶ registry × ready queue × contexts × scopes: the state table SCH-6 and the counters
 //   two neighbouring looks ──▶ what stayed in the ready queue kept its order (INV-SCHED-07, INV-CAN-07)
 //
-// INV-SCHED-01 to 09, 11 to 17, 19, 22 to 24, 26, and INV-CAN-07.
+// INV-SCHED-01 to 17, 19, 22 to 24, 26, and INV-CAN-07.
 // Choice points: none.
 #include <algorithm>
+#include <utility>
 
 #include "heddle/properties/oracle/judge.hpp"
 #include "heddle/properties/oracle/label_table.hpp"
@@ -29,6 +30,7 @@ struct Life {
     bool left = false;        // LEAVE handlers were called in this step
     bool cancelled = false;   // since the last look
     bool head_used = false;   // its one insertion at the head (INV-SCHED-08)
+    ErrorValue outcome{};     // from its end to the end of its finalization
 };
 
 /// A place in the ready queue at the last look.
@@ -109,12 +111,22 @@ protected:
                 expect(!life.finished, "INV-SCHED-09", "finalized twice", event.who);
                 expect(life.spawned || life.doomed, "INV-SCHED-09", "finished without having been enqueued", event.who);
                 life.finished = true;
+                if (const CoroutineCore* core = ending(event.who); core != nullptr) {
+                    expect(core->is_completed() && sort_of(core->error()) == event.a, "INV-SCHED-10",
+                           "a finished coroutine has no outcome, or another one than it was said to have", event.who);
+                    life.outcome = core->error();
+                }
                 break;
             }
             case EventKind::finalized: {
                 Life& life = lives_[event.who];
                 expect(life.finished && !life.finalized, "INV-SCHED-09", "finalization out of order", event.who);
                 life.finalized = true;
+                const ErrorValue outcome = std::exchange(life.outcome, {});
+                if (const CoroutineCore* core = ending(event.who); core != nullptr) {
+                    expect(sort_of(core->error()) == sort_of(outcome) && (!outcome || outcome.same_error(core->error())), "INV-SCHED-10",
+                           "the outcome of a finished coroutine changed", event.who);
+                }
                 break;
             }
             case EventKind::cancel_requested: lives_[event.who].cancelled = true; break;
@@ -151,11 +163,19 @@ protected:
 private:
     Node& here() { return nodes_[scheduler()]; }
 
+    /// `who`, if it is the one whose finalization is going on.
+    [[nodiscard]] static const CoroutineCore* ending(Label who) {
+        const Scheduler* running = scheduler();
+        const CoroutineCore* current = running != nullptr ? running->current() : nullptr;
+        return current != nullptr && current->label() == who ? current : nullptr;
+    }
+    /// As `finished` says it: 0 a value, 1 an error, 2 a cancellation.
+    [[nodiscard]] static std::int64_t sort_of(const ErrorValue& outcome) { return !outcome ? 0 : outcome.is_cancellation() ? 2 : 1; }
+
     void spawned(const Event& event) {
         Life& life = lives_[event.who];
         expect(!life.spawned, "INV-SCHED-26", "one label names two coroutines", event.who);
         expect(event.a > 0, "INV-SCHED-26", "a coroutine without an id", event.who);
-        expect(!life.started, "INV-SCHED-06", "the new coroutine ran inside its spawn", event.who);
         life.spawned = true;
         life.id = event.a;
         life.node = scheduler();

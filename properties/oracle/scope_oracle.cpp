@@ -6,7 +6,7 @@
 //   scope_woken ──▶ its predicate holds at that moment (INV-SCOPE-10, 11); an error precedes what it causes (INV-ERR-07)
 //   finally_run ──▶ index 0, 1, 2 … per owner, after its end, before its awaiters (INV-FIN-01, 02)
 //
-// INV-SCOPE-01 to 05, 07, 09 to 12, 14, INV-ERR-02, 05, 07, INV-FIN-01, 02.
+// INV-SCOPE-01 to 05, 07, 09 to 12, 14, INV-ERR-02, 05, 07, INV-FIN-01, 02, INV-LIVE-08.
 // Choice points: none.
 #include <string>
 
@@ -110,6 +110,10 @@ protected:
 
     void settled(const Scheduler& scheduler) override {
         visit_scopes(scheduler, [&](const ScopeCore& scope) {
+            const bool own = scope.is_main() || &scope == scheduler.root_scopes().front();  // the runtime's own two never end
+            const bool over = scope.is_cancelled() || scope.is_closed_flag() || !scope.has_handle();
+            expect(own || !over || scope.children().front() != nullptr || !scope.drained(), "INV-LIVE-08",
+                   "a scope that is over and empty is still there", scope.label());
             if (scope.waiter_count() == 0) { return; }
             expect(scope.waiter_count(false) == 0 || !scope.completed(), "INV-SCOPE-12",
                    "somebody waits for the completion of a scope that is complete", scope.label());

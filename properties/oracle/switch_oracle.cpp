@@ -4,7 +4,7 @@
 //   a step of a coroutine with handlers:   [ENTER pass] … code … [LEAVE pass | FINISH pass]      a pass is index 0, 1, 2, …
 //   between two steps:                     heartbeat, microtasks until none is left
 //
-// INV-SW-01 to 03, INV-TASK-02 to 05.
+// INV-SW-01 to 03, INV-TASK-02 to 05, INV-LIVE-04.
 // Choice points: none.
 #include <algorithm>
 
@@ -68,6 +68,8 @@ protected:
                 ++tasks.ended;
                 expect(tasks.ended <= tasks.added, "INV-TASK-02", "more microtasks ended than were added");
                 expect(!tasks.in_tick, "INV-TASK-04", "a microtask ran inside the reactor");
+                expect(event.kind != EventKind::microtask_dropped || tasks.thrown || tasks.ending, "INV-LIVE-04",
+                       "a microtask was never executed although nothing was thrown before it");
                 break;
             }
             case EventKind::heartbeat: expect(!here().in_tick, "INV-TASK-05", "the heartbeat was called inside the reactor"); break;

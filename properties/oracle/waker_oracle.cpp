@@ -4,7 +4,7 @@
 //   running ──parked──▶ waiting ──woken──▶ ready ──resumed──▶ running          each arrow once per wait (INV-WAKE-01, 04, 05)
 //                                  outcome at one look ══ outcome at the next, but for a cancellation (INV-WAKE-02, INV-CAN-06)
 //
-// INV-WAKE-01 to 05, 10, 11, INV-AWAIT-02, INV-CAN-06, INV-CAN-11.
+// INV-WAKE-01 to 07, 10, 11, INV-AWAIT-02, INV-CAN-06, INV-CAN-11, INV-LIVE-02.
 // Choice points: none.
 #include <algorithm>
 #include <optional>
@@ -27,6 +27,7 @@ struct Wait {
     bool asked = false;          // somebody cancelled it since the last look
     bool parked_now = false;     // in the step that is ending
     bool await_kind = false;
+    bool early = false;          // an event woke it while it ran, before its wait began
     std::optional<bool> with_error{};  // what `woken` said, until the next look
     // at the last look, while it was in the queue
     bool known = false;
@@ -95,7 +96,13 @@ protected:
             case EventKind::deadlock:
             case EventKind::epilogue_expired: everybody_is_asked(); break;
             case EventKind::unwound: waits_[event.who].unwound = true; break;
-            case EventKind::finished: waits_[event.who].at = At::finished; break;
+            case EventKind::finished: {
+                Wait& wait = waits_[event.who];
+                expect(!wait.woken || wait.at != At::ready || wait.unwound, "INV-LIVE-02", "a coroutine that was woken ended without going on",
+                       event.who);
+                wait.at = At::finished;
+                break;
+            }
             default: break;
         }
     }
@@ -120,7 +127,7 @@ protected:
 private:
     static void ends(Wait& wait) {
         wait.at = At::running;
-        wait.woken = wait.by_cancel = wait.yielded = wait.known = false;
+        wait.woken = wait.by_cancel = wait.yielded = wait.known = wait.early = false;
         wait.with_error.reset();
     }
 
@@ -133,6 +140,7 @@ private:
         Wait& wait = waits_[event.who];
         if (event.note == "early") {
             expect(wait.at == At::running, "INV-WAKE-01", "an early wake-up of somebody who does not run", event.who);
+            wait.early = true;
             return;
         }
         expect(!wait.woken, "INV-WAKE-05", "one wait was ended twice", event.who);
@@ -147,6 +155,12 @@ private:
     void look_at_waiting(const CoroutineCore& c, const Wait& wait) const {
         expect(!wait.woken, "INV-WAKE-03", "an event woke a coroutine, and it still waits", c.label());
         expect(c.waker().has_subscriptions(), "INV-WAKE-03", "a coroutine waits for nothing", c.label());
+        // A wait begins clean: what is there already came early, or is left of another wait.
+        const Outcome& now = c.waker().outcome();
+        if (now.error || now.has_value || !c.waker().triggered().empty()) {
+            if (wait.early) { fail("INV-WAKE-07", "an event that fired before its wait began was lost: " + name(c.label())); }
+            fail("INV-WAKE-06", "a coroutine waits with an outcome of an earlier wait: " + name(c.label()));
+        }
         bool open = false;
         c.waker().visit_events([&](const EventSource& waited) { open = open || !waited.is_closed(); });
         expect(open || !wait.parked_now || !wait.await_kind, "INV-AWAIT-02", "awaiting what was over parked", c.label());

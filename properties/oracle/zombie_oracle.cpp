@@ -4,7 +4,7 @@
 //   spawned ──▶ active + 1        became_zombie ──▶ active - 1        finalized ──▶ active - 1, unless a zombie (ZOM-9)
 //                    └── the same count as the scheduler's after every step
 //
-// INV-ZOM-01 to 05.
+// INV-ZOM-01 to 05, 07.
 // Choice points: none.
 #include "heddle/properties/oracle/judge.hpp"
 #include "heddle/properties/oracle/label_table.hpp"
@@ -28,6 +28,9 @@ struct Counts {
     bool unwinding = false;
     std::size_t events_before = 0;  // active events when the epilogue was entered
     bool entering = false;
+    Instant empty_since;            // when the epilogue was entered last
+    bool epilogue = false;
+    bool standalone = false;        // the program itself started an event, which may keep the run going
 
     void reset() { *this = Counts{}; }
 };
@@ -75,6 +78,8 @@ protected:
             case EventKind::epilogue_entered:
                 if (const Scheduler* running = scheduler(); running != nullptr) {
                     here().entering = true;
+                    here().epilogue = true;
+                    here().empty_since = event.at;
                     here().events_before = running->reactor().active_events();
                 }
                 break;
@@ -82,6 +87,8 @@ protected:
                 if (Counts& counts = here(); counts.entering) {
                     counts.entering = false;
                     expect(scheduler()->reactor().active_events() == counts.events_before, "INV-ZOM-05", "the epilogue's timer is counted");
+                } else if (const Scheduler* running = scheduler(); running != nullptr && !running->in_scheduler_phase()) {
+                    counts.standalone = true;
                 }
                 break;
             case EventKind::unwound:
@@ -110,6 +117,16 @@ protected:
         });
         if (scheduler.registry().empty()) { counts.unwinding = false; }
         if (!counts.unwinding) { look_at_epilogue(scheduler); }
+    }
+
+    void ended(const Scheduler& scheduler) override {
+        const Counts& counts = nodes_[&scheduler];
+        if (!counts.epilogue || counts.standalone) { return; }
+        // Each of the two timers fires at its deadline as the clock counts, plus what timers may be late by in this world.
+        const sim::WorldOptions& options = world().options();
+        const Duration late = options.resolution + options.timing.jitter;
+        expect(scheduler.reactor().now() - counts.empty_since <= 2 * (scheduler.options().zombie_timeout + late), "INV-ZOM-07",
+               "zombies held the run up for longer than two timeouts");
     }
 
 private:

@@ -28,6 +28,13 @@ struct Delivered {
     std::exception_ptr error{};
 };
 
+/// The outcome of a finished coroutine, as its handles show it.
+struct Ended {
+    int value = 0;
+    std::exception_ptr error{};
+    friend bool operator==(const Ended&, const Ended&) = default;
+};
+
 /// One run of a program; its coroutines share it, and the last of them takes it along.
 class Run : public std::enable_shared_from_this<Run> {
 public:
@@ -55,6 +62,7 @@ private:
     }
 
     void execute(const Step& step, const Place& place) {
+        look_at_outcomes();
         const auto& n = step.numbers;
         switch (step.what) {
             case Do::yield: yield(); return;
@@ -86,6 +94,18 @@ private:
             case Do::either: execute(step.blocks[sim::choose(2, "either")], place); return;
             case Do::shutdown: heddle::shutdown(); return;
             case Do::count_: return;
+        }
+    }
+
+    /// What a finished coroutine ended with is there, and stays.
+    void look_at_outcomes() {
+        for (const Coroutine<int>& one : handles_) {
+            if (!one || !one.is_completed()) { continue; }
+            const ErrorValue error = one.error();
+            const Ended now{one.result().value_or(-1), error ? error.exception() : nullptr};
+            expect(one.result().has_value() != static_cast<bool>(error), "INV-SCHED-10", "a finished coroutine has no outcome, or two");
+            const auto [known, is_new] = ended_.emplace(one.id(), now);
+            expect(is_new || known->second == now, "INV-SCHED-10", "the outcome of a finished coroutine changed");
         }
     }
 
@@ -198,7 +218,21 @@ private:
                 expect(after == before || after == 0, "INV-PRT-02", "protection depth is not back behind a region");
             }
         } back{self, before};
-        protect([&] { execute(block, place); });
+        std::exception_ptr error;  // what the body threw, a cancellation aside
+        try {
+            protect([&] {
+                try {
+                    execute(block, place);
+                } catch (const std::exception&) {
+                    error = std::current_exception();
+                    throw;
+                }
+            });
+        } catch (...) {
+            expect(!error || std::current_exception() == error, "INV-PRT-03", "an error left a protected region as something else");
+            throw;
+        }
+        expect(!error, "INV-PRT-03", "an error got lost in a protected region");
     }
 
     void cleanup_block(const Block& in_destructor, const Block& block, const Place& place) {
@@ -206,7 +240,22 @@ private:
             Run& run;
             const Block& block;
             ~Guard() {
-                cleanup([&] { run.execute(block, {}); });
+                bool failed = false;
+                try {
+                    cleanup([&] {
+                        try {
+                            run.execute(block, {});
+                        } catch (const std::exception&) {
+                            failed = true;
+                            throw;
+                        }
+                    });
+                } catch (...) {
+                    expect(false, "INV-PRT-05", "an exception left a cleanup");
+                }
+                const Scheduler* scheduler = ambient_scheduler();
+                expect(!failed || (scheduler != nullptr && scheduler->has_pending_error()), "INV-PRT-05",
+                       "an error that a cleanup withheld was not reported");
             }
         } guard{*this, in_destructor};
         execute(block, place);
@@ -277,6 +326,7 @@ private:
     std::vector<ScopeRef> scopes_;
     std::vector<Ref<OneShotEvent>> events_;
     std::map<CoroutineId, Delivered> delivered_;
+    std::map<CoroutineId, Ended> ended_;
     std::uint32_t spawns_ = 0;
 };
 

@@ -5,7 +5,8 @@
 //
 // What it checks: a spawn runs nothing, a sleep and a timeout are never early (INV-AWAIT-04, INV-RCT-12), every awaiter of a coroutine
 // gets the same outcome (INV-AWAIT-01), awaiting what is over does not switch (INV-AWAIT-02), what is being handled stays handled over
-// a suspension (INV-SCHED-25), protection is back on every exit (INV-PRT-02), a finally handler sees a finished coroutine (INV-FIN-01).
+// a suspension (INV-SCHED-25), protection is back on every exit (INV-PRT-02), an error comes out of it (INV-PRT-03) and none out of a
+// cleanup (INV-PRT-05), a finally handler sees a finished coroutine (INV-FIN-01), outcomes stay what they are (INV-SCHED-10).
 // Choice points: `value` at each `either`, `arrival` for each `anywhere`.
 #pragma once
 

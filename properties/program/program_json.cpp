@@ -175,6 +175,8 @@ Result<ProgramData> program_from_text(std::string_view text, std::string_view wh
         return Reader(where).read(Json::parse(text));
     } catch (const Json::parse_error& error) {
         return InputError{std::string(where) + " at byte " + std::to_string(error.byte), "a program, as [[[\"yield\"]]]", "no JSON"};
+    } catch (const Json::out_of_range&) {
+        return InputError{std::string(where), "numbers of 64 bits", "one that is larger"};
     }
 }
 

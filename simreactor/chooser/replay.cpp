@@ -20,21 +20,25 @@ std::string_view to_string(DivergenceKind kind) {
     return "?";
 }
 
-std::string Divergence::describe(const LabelBook* book) const {
+std::string Divergence::describe(const LabelBook* book, const std::map<std::uint64_t, std::string>& recorded) const {
     const LabelBook none;
     const LabelBook& names = book == nullptr ? none : *book;
+    const auto text = [&](std::uint64_t label) {
+        const auto known = recorded.find(label);
+        return known == recorded.end() || names.knows(Label{label}) ? names.text(Label{label}) : known->second;
+    };
     const auto name = [&](const PlannedAnswer& answer) {
-        return std::string(heddle::to_string(answer.kind)) + " at " + names.text(Label{answer.at});
+        return std::string(heddle::to_string(answer.kind)) + " at " + text(answer.at);
     };
     std::ostringstream out;
     out << to_string(kind) << ": expected " << name(planned) << " (answer " << planned.chosen << " of "
         << planned.count;
-    if (planned.candidate != 0) { out << ", " << names.text(Label{planned.candidate}); }
+    if (planned.candidate != 0) { out << ", " << text(planned.candidate); }
     out << "), found ";
     if (found_at == 0) {
         out << "the end of the run after " << points << " points";
     } else {
-        out << heddle::to_string(found_kind) << " at " << names.text(Label{found_at}) << " with " << found_count
+        out << heddle::to_string(found_kind) << " at " << text(found_at) << " with " << found_count
             << " alternatives";
     }
     out << "; before it " << (before ? name(*before) : "the begin of the run");

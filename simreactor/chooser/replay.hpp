@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,8 +60,10 @@ struct Divergence {
     std::uint32_t found_digest = 0;  ///< of the candidates, or of the footprint
     std::uint64_t points = 0;        ///< points that the run had come to
 
-    /// One line; labels as the book knows them, hashes without one.
-    [[nodiscard]] std::string describe(const LabelBook* book = nullptr) const;
+    /// One line; labels as the book of this run knows them, else as the recorded run did, else as hashes.
+    /// @param recorded  texts of the plan's labels by hash: what this run never came to, its book does not know
+    [[nodiscard]] std::string describe(const LabelBook* book = nullptr,
+                                       const std::map<std::uint64_t, std::string>& recorded = {}) const;
 };
 
 enum class ReplayMode : std::uint8_t { strict, carry_on };

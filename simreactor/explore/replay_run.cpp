@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/simreactor/explore/replay_run.hpp"
 
+#include <map>
+
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/traces/trace_recorder.hpp"
 
@@ -13,6 +15,16 @@ std::vector<Oracle*> borrowed(const OracleList& oracles) {
     std::vector<Oracle*> list;
     for (const auto& oracle : oracles) { list.push_back(oracle.get()); }
     return list;
+}
+
+/// Texts of what a plan speaks of, by hash.
+std::map<std::uint64_t, std::string> texts_of(const std::vector<trace::Decision>& decisions) {
+    std::map<std::uint64_t, std::string> texts;
+    for (const trace::Decision& decision : decisions) {
+        texts.emplace(LabelBook::of(decision.at).value, decision.at);
+        if (!decision.candidate.empty()) { texts.emplace(LabelBook::of(decision.candidate).value, decision.candidate); }
+    }
+    return texts;
 }
 
 }  // namespace
@@ -53,7 +65,7 @@ ReplayResult replay(const Program& program, const std::function<OracleList()>& o
     bool running = true;
     replaying.on_divergence = [&](const Divergence& found) {
         divergence = found;
-        text = found.describe(&world.labels());
+        text = found.describe(&world.labels(), texts_of(trace.decisions));
         // A strict replay stops where the run stops being the recorded one.
         if (running && options.mode == ReplayMode::strict) { report_violation({"REPLAY", text, "", 0}); }
     };
