@@ -150,6 +150,7 @@ private:
         const ErrorValue& outcome = c.waker().outcome().error;
         const bool kept = c.has_deferred_cancellation() || c.has_pending_cancellation() || (outcome && outcome.is_cancellation());
         if (kept) { return; }
+        if (!c.is_started()) { fail("INV-CAN-03", "an unstarted coroutine was cancelled and is not doomed: " + name(c.label())); }
         if (target.held_back) { fail("INV-LIVE-09", "a cancellation that was held back was never delivered: " + name(c.label())); }
         fail("INV-CAN-01", "an accepted cancellation is kept nowhere: " + name(c.label()));
     }

@@ -104,6 +104,13 @@ OracleCases cancel_cases() {
                 waiting.core().has_deferred_ = false;
             },
             true),
+        {"INV-CAN-03", "an unstarted coroutine was cancelled and is not doomed",
+         [](Stage& stage) {
+             auto unstarted = spawn("unstarted", [] {});
+             unstarted.cancel();
+             if (stage.broken) { unstarted.core().waker().outcome_ = {}; }
+             Stage::look();
+         }},
         {"INV-CAN-08", "a cancellation became the exit exception",
          [](Stage& stage) {
              if (!stage.broken) { return; }
