@@ -274,7 +274,7 @@ TEST(Campaign, LeavesNoAlternativeUntried) {
     EXPECT_TRUE(audit.empty_cells(kinds).empty()) << audit.report(kinds);
 }
 
-// ── DESIGN's first and third program ──
+// ── the program that README begins with, and a search as a function ──
 
 /// The same body runs on libuv (examples/first_program.cpp).
 int first_program() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events, waits and reactor sources as a program sees them: what no look from outside can tell.
 //
-//   EVT-08, EVT-09 · WAKE-06 to WAKE-09 · AWAIT-03 · RCT-06, RCT-10        each under every schedule within its bound
+//   INV-EVT-08, 09 · INV-WAKE-06 to 09 · INV-AWAIT-03 · INV-RCT-06, 10        each under every schedule within its bound
 //
 // Bounds: 2 deviations unless a test says another number; both orders; all oracles look on.
 #include <gtest/gtest.h>
