@@ -129,13 +129,16 @@ bool UvReactor::poll_due(bool in_place) {
     constexpr std::int64_t interval_ns = 100'000'000;
     constexpr std::uint32_t look_every_max = 16;
     if (!in_place) { return coarse_now_ns() != last_poll_ns_; }
-    if (--calls_to_look_ != 0) { return false; }
+    if (polls_not_due() > 0) {
+        set_polls_not_due(polls_not_due() - 1);
+        return false;
+    }
     // Calls that come slowly are looked at one by one, so that a few long computations do not add up to seconds without
     // a poll.
     const std::int64_t now_ns = coarse_now_ns();
     look_every_ = now_ns == last_look_ns_ ? std::min(look_every_ * 2, look_every_max) : 1;
     last_look_ns_ = now_ns;
-    calls_to_look_ = look_every_;
+    set_polls_not_due(look_every_ - 1);
     return now_ns - last_poll_ns_ > interval_ns;
 }
 

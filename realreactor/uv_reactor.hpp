@@ -82,7 +82,6 @@ private:
     // poll_due
     std::int64_t last_poll_ns_ = 0;
     std::int64_t last_look_ns_ = 0;
-    std::uint32_t calls_to_look_ = 1;
     std::uint32_t look_every_ = 1;
 };
 

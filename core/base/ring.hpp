@@ -46,6 +46,13 @@ public:
         return value;
     }
 
+    /// pop_front and push_back in one: the order turns by one, nothing grows.
+    void rotate(T back) {
+        HEDDLE_ASSERT(size_ > 0, "an empty ring has no head");
+        slots_[(head_ + size_) & (capacity_ - 1)] = back;
+        head_ = (head_ + 1) & (capacity_ - 1);
+    }
+
     /// Takes out one element and keeps the order of the others. O(n); for the rare moves (SCH-22, SCH-72, CP-DISPATCH).
     T take(std::size_t index) {
         HEDDLE_ASSERT(index < size_, "index of a queued element");

@@ -25,7 +25,7 @@ void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorVal
     const bool accepted = cancels && !coroutine.finished_ && !out_of_reach && !undelivered;
     note(EventKind::cancel_requested, who, {}, static_cast<std::int64_t>(kind), accepted ? 1 : 0);
     if (coroutine.finished_) {
-        touch(cell(who, "wait"), TouchMode::read);
+        touch(who, "wait", TouchMode::read);
         return;
     }
     if (out_of_reach) { return; }
@@ -40,7 +40,7 @@ void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorVal
         return;
     }
     if (!accepted) { return; }  // CAN-10: the first reason is kept
-    touch(cell(who, "wait"), TouchMode::write);
+    touch(who, "wait", TouchMode::write);
     coroutine.cancel_accepted_ = true;
     if (!coroutine.started_) {
         HEDDLE_ASSERT(waker.status_ == WakerStatus::queued, "CAN-4");

@@ -57,8 +57,8 @@ std::string CoroutineCore::title() const {
 
 std::string CoroutineCore::describe() const {
     std::string text = "coroutine " + title() + " spawned at " + spawn_file_ + ":" + std::to_string(spawn_line_);
-    if (is_suspended() && suspend_file_ != nullptr) {
-        text += ", suspended at " + std::string(suspend_file_) + ":" + std::to_string(suspend_line_);
+    if (is_suspended() && suspend_file() != nullptr) {
+        text += ", suspended at " + std::string(suspend_file()) + ":" + std::to_string(suspend_line());
     }
     return text;
 }
@@ -113,7 +113,7 @@ void Scheduler::register_coroutine(CoroutineCore& coroutine) {
     }
 }
 
-void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, const std::source_location& at, bool internal) {
+void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, SourceLocation at, bool internal) {
     // Until it is registered this is the only reference: a failed spawn destroys the coroutine (SCH-87).
     const Ref<CoroutineCore> alive(&coroutine);
     if (!internal) { require_current("spawn"); }
@@ -141,7 +141,7 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, con
     }
     ++spawned_;
     scope->add_member(coroutine, born_zombie);
-    touch(cell(scope->label(), "order"), TouchMode::write);
+    touch(scope->label(), "order", TouchMode::write);
     if (options.before) {
         try {
             const NoSuspend region(*this);

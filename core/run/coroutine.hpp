@@ -15,13 +15,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "heddle/core/base/ids.hpp"
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/base/time.hpp"
 #include "heddle/core/run/event_source.hpp"
 #include "heddle/core/run/waker.hpp"
@@ -31,6 +31,7 @@ namespace heddle {
 class CoroutineHandle;
 class FinallyRun;
 class ScopeCore;
+class Fiber;
 struct Context;
 
 enum class CoroutineState : std::uint8_t { created, ready_new, doomed, running, waiting, ready, finished };
@@ -77,6 +78,17 @@ private:
     bool borrowed_ = false;
 };
 
+/// Names the point where a coroutine waits. Lives on the stack of the call that waits.
+struct WaitPoint {
+    const char* kind = "suspend";  ///< a literal
+    Label object{};
+    SourceLocation place{};
+
+    WaitPoint(const char* what, SourceLocation at, Label on = {}) : kind(what), object(on), place(at) {}
+    [[nodiscard]] const char* file() const { return place.file_name(); }
+    [[nodiscard]] std::uint32_t line() const { return place.line(); }
+};
+
 struct RegistryTag;
 struct MemberTag;
 
@@ -119,10 +131,10 @@ public:
 
     [[nodiscard]] const char* spawn_file() const { return spawn_file_; }
     [[nodiscard]] std::uint32_t spawn_line() const { return spawn_line_; }
-    [[nodiscard]] const char* suspend_file() const { return suspend_file_; }
-    [[nodiscard]] std::uint32_t suspend_line() const { return suspend_line_; }
+    [[nodiscard]] const char* suspend_file() const { return wait_ != nullptr ? wait_->file() : nullptr; }
+    [[nodiscard]] std::uint32_t suspend_line() const { return wait_ != nullptr ? wait_->line() : 0; }
     /// What it waits for ("sleep", "await", …) and since when; meaningful while it is suspended.
-    [[nodiscard]] const char* wait_kind() const { return wait_kind_; }
+    [[nodiscard]] const char* wait_kind() const { return wait_ != nullptr ? wait_->kind : ""; }
     [[nodiscard]] Instant suspended_since() const { return suspended_since_; }
 
     [[nodiscard]] Waker& waker() { return waker_; }
@@ -190,15 +202,14 @@ private:
     Label label_;
     const char* name_ = "task";
     const char* spawn_file_ = "unknown";
-    const char* suspend_file_ = nullptr;
-    const char* wait_kind_ = "";
     std::uint32_t spawn_line_ = 0;
-    std::uint32_t suspend_line_ = 0;
     std::uint32_t name_size_ = 4;
     std::uint32_t handles_ = 0;
     Instant suspended_since_;
     ScopeCore* scope_ = nullptr;
     Context* context_ = nullptr;
+    Fiber* fiber_ = nullptr;          // where it is suspended; null before its start and after its end
+    const WaitPoint* wait_ = nullptr;  // why it is suspended: on its own stack, null while it runs
     Waker waker_;
     ErrorValue error_;
     std::unique_ptr<Extras> extras_;
@@ -206,19 +217,20 @@ private:
     std::uint32_t protection_depth_ = 0;
     std::uint32_t protection_epoch_ = 0;  // raised by PRT-7: regions of an older epoch change nothing at their exit (PRT-9)
     Priority priority_ = Priority::normal;
+    // What the short way of a yield looks at, side by side.
+    bool has_pending_ : 1 = false;
+    bool unwinding_ : 1 = false;
+    bool has_switch_handlers_ : 1 = false;
     bool started_ : 1 = false;
     bool finished_ : 1 = false;
     bool zombie_ : 1 = false;
     bool internal_ : 1 = false;
     bool registered_ : 1 = false;
     bool cancel_accepted_ : 1 = false;
-    bool has_pending_ : 1 = false;
     bool has_deferred_ : 1 = false;
-    bool unwinding_ : 1 = false;
     bool error_kept_ : 1 = false;  // on a live handle, not yet observed (ERR-9)
     bool is_main_ : 1 = false;
     bool in_switch_pass_ : 1 = false;
-    bool has_switch_handlers_ : 1 = false;
     bool ended_by_token_ : 1 = false;
 };
 
@@ -341,7 +353,7 @@ public:
 
     /// Waits for its end and returns its result, or throws its error; a finished one answers without suspending (AWT-1).
     /// Throws AsyncError when a coroutine awaits itself (AWT-7). Suspends: unless finished. Choice points: `dispatch`.
-    T await(std::source_location at = std::source_location::current()) const;
+    T await(SourceLocation at = SourceLocation::current()) const;
 
     /// The result, or none until it has finished normally (SCH-9). Never suspends.
     [[nodiscard]] const std::optional<typename detail::CoroutineOf<T>::Stored>& result() const {

@@ -123,10 +123,10 @@ Ref<OneShotEvent> OneShotEvent::make(Scheduler& scheduler, const char* name) {
 
 bool OneShotEvent::complete(std::int64_t value) {
     if (is_closed()) {
-        scheduler().touch(cell(label_, "state"), TouchMode::read);
+        scheduler().touch(label_, "state", TouchMode::read);
         return false;
     }
-    scheduler().touch(cell(label_, "state"), TouchMode::write);
+    scheduler().touch(label_, "state", TouchMode::write);
     outcome_ = {value, true, {}};
     notify_and_close(outcome_);
     return true;
@@ -134,7 +134,7 @@ bool OneShotEvent::complete(std::int64_t value) {
 
 bool OneShotEvent::fail(ErrorValue error) {
     if (is_closed()) { return false; }
-    scheduler().touch(cell(label_, "state"), TouchMode::write);
+    scheduler().touch(label_, "state", TouchMode::write);
     outcome_ = {0, false, std::move(error)};
     notify_and_close(outcome_);
     return true;

@@ -96,7 +96,7 @@ public:
     /// Asks the caches for what a switch to this flow reads: with tens of thousands of parked flows, a switch is mostly
     /// misses on the stack (its address translation first of all), and a scheduler knows who comes next. Cost: about 1
     /// ns. Harmless at any time.
-    void prefetch() const {
+    [[gnu::always_inline]] void prefetch() const {  // by force: GCC 12 drops calls whose only effect is a prefetch
         const auto* const top = static_cast<const std::byte*>(context_);
         __builtin_prefetch(top);
         __builtin_prefetch(top + 64);
@@ -111,12 +111,12 @@ private:
     void* context_ = nullptr;     // where it left; null while it runs, before create and after its end
     Fiber* successor_ = nullptr;  // to whom it switched last
     ExceptionState exceptions_;
-    Stack stack_;
+    bool ended_ = false;
+    Stack stack_;  // up to `low` a switch reads and writes: one cache line
     Entry entry_ = nullptr;
     void* argument_ = nullptr;
     void* sanitizer_ = nullptr;  // ASan: its fake stack; TSan: its fiber object
     unsigned valgrind_id_ = 0;
-    bool ended_ = false;
     bool owns_stack_ = false;
     bool valgrind_knows_ = false;
 };

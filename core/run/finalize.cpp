@@ -71,7 +71,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     coroutine.set_closed();
     const bool is_cancellation = coroutine.error_.is_cancellation();
     if (observer_ != nullptr) [[unlikely]] {
-        touch(cell(coroutine.label_, "state"), TouchMode::write);
+        touch(coroutine.label_, "state", TouchMode::write);
         note(EventKind::finished, coroutine.label_, {}, !coroutine.error_ ? 0 : is_cancellation ? 2 : 1, 0,
              coroutine.error_ ? std::string_view(coroutine.error_.describe()) : std::string_view());
     }
@@ -134,6 +134,8 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     remove_from_registry(coroutine);
     if (coroutine.error_kept_) { kept_errors_.push_back(coroutine); }
     coroutine.context_ = nullptr;
+    coroutine.fiber_ = nullptr;
+    coroutine.wait_ = nullptr;
     if (observer_ != nullptr) [[unlikely]] {
         note(EventKind::finalized, coroutine.label_);
         note(EventKind::step_end, coroutine.label_);

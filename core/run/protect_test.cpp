@@ -162,7 +162,7 @@ TEST_F(Protect, DoesNotHoldBackWhatIsNoCancellationOfTheCoroutine) {
                 waker.clean();
                 waker.resume_when(*bell, WakeBy::resolve);
                 waker.resume_when(*token, WakeBy::token);
-                const ErrorValue thrown = caught([&] { scheduler().suspend({"test", std::source_location::current()}); });
+                const ErrorValue thrown = caught([&] { scheduler().suspend({"test", SourceLocation::current()}); });
                 EXPECT_TRUE(holds<OperationCanceled>(thrown));  // PROT-01
                 waker.clean();
                 log("token");

@@ -19,7 +19,7 @@ Runtime& current_runtime(const char* operation) {
     return scheduler->runtime();
 }
 
-void yield(std::source_location at) {
+void yield(SourceLocation at) {
     Scheduler* scheduler = ambient_scheduler();
     if (scheduler == nullptr || scheduler->state() != Scheduler::State::active) { return; }  // SCH-1
     scheduler->yield_now({"yield", at});
@@ -60,7 +60,7 @@ void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const 
         return;
     }
     target.mark_used();
-    touch(cell(target.label_, "state"), TouchMode::read);
+    touch(target.label_, "state", TouchMode::read);
     target.mark_observed();
     if (target.error_) { target.error_.rethrow(); }
 }

@@ -14,10 +14,10 @@
 #pragma once
 
 #include <optional>
-#include <source_location>
 #include <type_traits>
 #include <utility>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/scheduler.hpp"
 
 namespace heddle {
@@ -34,7 +34,7 @@ public:
     /// @returns what main returned; a value-initialised one if main was cancelled
     /// Throws: the newest unhandled error, its history in `exit_error()` (SCH-74); AsyncError if a runtime is running on this thread.
     template <class F>
-    auto run(F&& main, std::source_location at = std::source_location::current()) {
+    auto run(F&& main, SourceLocation at = SourceLocation::current()) {
         using T = std::invoke_result_t<F&>;
         if constexpr (std::is_void_v<T>) {
             scheduler_.run([&main] { main(); }, at);
@@ -69,14 +69,14 @@ public:
     /// Spawns from a scheduler phase: heartbeat, microtask, event callback (SCH-13). Elsewhere use spawn.
     template <class F>
     Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn_internal(Name name, F&& entry,
-                                                                     std::source_location at = std::source_location::current()) {
+                                                                     SourceLocation at = SourceLocation::current()) {
         SpawnOptions options;
         options.name = name;
         return spawn_with(options, std::forward<F>(entry), at, true);
     }
 
     template <class F>
-    Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn_with(const SpawnOptions& options, F&& entry, const std::source_location& at,
+    Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn_with(const SpawnOptions& options, F&& entry, SourceLocation at,
                                                                  bool internal) {
         using T = std::invoke_result_t<std::decay_t<F>&>;
         auto* core = new detail::CoroutineFrame<std::decay_t<F>, T>(scheduler_, std::forward<F>(entry));
@@ -101,39 +101,39 @@ private:
 /// Suspends: no. Cost: one allocation.
 template <class F>
     requires std::is_invocable_v<std::decay_t<F>&>
-Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn(Name name, F&& entry, std::source_location at = std::source_location::current()) {
+Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn(Name name, F&& entry, SourceLocation at = SourceLocation::current()) {
     SpawnOptions options;
     options.name = name;
     return current_runtime("spawn").spawn_with(options, std::forward<F>(entry), at, false);
 }
 template <class F>
     requires std::is_invocable_v<std::decay_t<F>&>
-Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn(F&& entry, std::source_location at = std::source_location::current()) {
+Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn(F&& entry, SourceLocation at = SourceLocation::current()) {
     return current_runtime("spawn").spawn_with({}, std::forward<F>(entry), at, false);
 }
 /// With a scope, a provider, a priority or hooks (SCH-14, SCH-17).
 template <class F>
     requires std::is_invocable_v<std::decay_t<F>&>
 Coroutine<std::invoke_result_t<std::decay_t<F>&>> spawn(const SpawnOptions& options, F&& entry,
-                                                        std::source_location at = std::source_location::current()) {
+                                                        SourceLocation at = SourceLocation::current()) {
     return current_runtime("spawn").spawn_with(options, std::forward<F>(entry), at, false);
 }
 
 template <class F>
-auto ScopeRef::spawn(Name name, F&& entry, std::source_location at) const {
+auto ScopeRef::spawn(Name name, F&& entry, SourceLocation at) const {
     SpawnOptions options;
     options.name = name;
     options.scope = *this;
     return current_runtime("spawn").spawn_with(options, std::forward<F>(entry), at, false);
 }
 template <class F>
-auto ScopeRef::spawn(F&& entry, std::source_location at) const {
+auto ScopeRef::spawn(F&& entry, SourceLocation at) const {
     return spawn(Name("task"), std::forward<F>(entry), at);
 }
 
 /// Lets everything that is ready run, then continues (SCH-30). A no-op where no runtime runs. Suspends: yes; throws a pending
 /// cancellation. Choice points: `dispatch`, `poll`.
-void yield(std::source_location at = std::source_location::current());
+void yield(SourceLocation at = SourceLocation::current());
 
 /// A handle of the running coroutine. Throws AsyncError outside one and in a scheduler phase (SCH-25).
 [[nodiscard]] CoroutineHandle current_coroutine();
@@ -145,7 +145,7 @@ void shutdown(const ErrorValue& reason = {});
 void add_microtask(UniqueFunction<void()> body);
 
 template <class T>
-T Coroutine<T>::await(std::source_location at) const {
+T Coroutine<T>::await(SourceLocation at) const {
     auto& typed = static_cast<detail::CoroutineOf<T>&>(core());
     typed.scheduler().await_finished(typed, nullptr, {"await", at, typed.label()});
     if constexpr (!std::is_void_v<T>) { return *typed.result(); }

@@ -21,11 +21,11 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <source_location>
 #include <string>
 #include <vector>
 
 #include "heddle/core/base/ring.hpp"
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/coroutine.hpp"
 #include "heddle/core/run/fiber.hpp"
 #include "heddle/core/run/microtasks.hpp"
@@ -95,17 +95,6 @@ struct CoroutineRecord {
     Instant since;
 };
 
-/// Names the point where a coroutine waits.
-struct WaitPoint {
-    const char* kind = "suspend";  ///< a literal
-    Label object{};
-    const char* file = "unknown";
-    std::uint32_t line = 0;
-
-    WaitPoint(const char* what, const std::source_location& at, Label on = {})
-        : kind(what), object(on), file(at.file_name()), line(at.line()) {}
-};
-
 /// What SpawnOptions asks of the place where a coroutine is born (SCH-14, SCH-17).
 struct SpawnOptions {
     Name name{"task"};
@@ -127,7 +116,7 @@ public:
 
     // ── life (SCH-1 to SCH-5) ──
 
-    void run(UniqueFunction<void()> main, const std::source_location& at);
+    void run(UniqueFunction<void()> main, SourceLocation at);
     [[nodiscard]] State state() const { return state_; }
     /// As if made anew with these options, for a world that runs one schedule after another: ids, labels and counters begin again, memory
     /// stays. Requires: not ACTIVE, and no handle, scope or event of an earlier run is left.
@@ -139,7 +128,7 @@ public:
     // ── spawning (SCH-12 to SCH-18) ──
 
     /// Takes a created coroutine through SCH-17. Consumes it if it throws.
-    void spawn(CoroutineCore& coroutine, const SpawnOptions& options, const std::source_location& at, bool internal);
+    void spawn(CoroutineCore& coroutine, const SpawnOptions& options, SourceLocation at, bool internal);
     void spawn_internal(CoroutineCore& coroutine, ScopeCore& scope, Priority priority, Name name, FinallyRun* finally_run);
 
     // ── waiting and waking ──
@@ -224,8 +213,9 @@ public:
         if (observer_ != nullptr) [[unlikely]] { observer_->on_event({kind, reactor_.now(), who, what, a, b, text}); }
     }
     void seen(std::string_view mark) const { note(EventKind::seen, {}, {}, 0, 0, mark); }
-    void touch(Cell where, TouchMode mode) const {
-        if (observer_ != nullptr) [[unlikely]] { observer_->on_touch(where, mode); }
+    /// The cell is computed only where somebody looks: its hash would cost more than a switch.
+    void touch(Label object, std::string_view field, TouchMode mode, std::uint64_t index = 0) const {
+        if (observer_ != nullptr) [[unlikely]] { observer_->on_touch(cell(object, field, index), mode); }
     }
 
     /// Events whose callbacks run form a non-suspendable region.
@@ -272,6 +262,11 @@ private:
     bool in_place_tick(CoroutineCore& self);
     void dispatch_from(CoroutineCore& self, CoroutineCore& next);
     void park(CoroutineCore& self, const WaitPoint& at);
+    [[nodiscard]] CoroutineCore* direct_successor() const;
+    bool yield_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at);
+    void prefetch_ready() const;
+    void finish_yield(CoroutineCore& self);
+    void yield_the_long_way(const WaitPoint& at);
     void note_wait(CoroutineCore& self, const WaitPoint& at);
     void deliver_pending(CoroutineCore& self);
     void finish_wait(CoroutineCore& self);
@@ -326,7 +321,7 @@ private:
     // launch and end
     void adopt_options();
     void drop_own_scopes();
-    void launch(const std::source_location& at);
+    void launch(SourceLocation at);
     void conclude();
 
     // ReactorSink
@@ -351,6 +346,7 @@ private:
     MicrotaskQueue microtasks_;
     ErrorValue pending_;
     std::shared_ptr<UniqueFunction<void()>> heartbeat_;
+    bool poll_found_due_ = false;
     bool in_phase_ = false;
     bool second_phase_ = false;
     bool shutting_down_ = false;

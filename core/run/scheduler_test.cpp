@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-WaitPoint here(std::source_location at = std::source_location::current()) { return {"wait", at}; }
+WaitPoint here(SourceLocation at = SourceLocation::current()) { return {"wait", at}; }
 
 /// Says when its coroutine gains and loses the stack.
 class Says final : public SwitchHandler {

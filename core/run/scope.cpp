@@ -103,7 +103,7 @@ void ScopeCore::add_member(CoroutineCore& coroutine, bool as_zombie) {
     coroutine.zombie_ = as_zombie;
     members_.push_back(coroutine);
     ++(as_zombie ? zombies_ : active_);
-    scheduler().touch(cell(label_, "live"), TouchMode::add);
+    scheduler().touch(label_, "live", TouchMode::add);
 }
 
 void ScopeCore::remove_member(CoroutineCore& coroutine) {
@@ -111,7 +111,7 @@ void ScopeCore::remove_member(CoroutineCore& coroutine) {
     std::size_t& count = coroutine.zombie_ ? zombies_ : active_;
     HEDDLE_ASSERT(count > 0, "INV-SCOPE-01");
     --count;
-    scheduler().touch(cell(label_, "live"), TouchMode::add);
+    scheduler().touch(label_, "live", TouchMode::add);
 }
 
 void ScopeCore::count_zombie() {
@@ -168,7 +168,7 @@ void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reas
 /// Steps 1 and 2 of SCP-16: flags, then bound resources in binding order.
 void ScopeCore::begin_request(Request request, CancelKind kind, const ErrorValue& reason) {
     scheduler().note(EventKind::scope_requested, {}, label_, static_cast<std::int64_t>(kind), static_cast<std::int64_t>(request));
-    scheduler().touch(cell(label_, "flag"), TouchMode::write);
+    scheduler().touch(label_, "flag", TouchMode::write);
     cancelled_ = true;
     if (!reason_) { reason_ = reason; }
     if (request == Request::dispose) { set_closed_flag(); }
@@ -485,7 +485,7 @@ void ScopeCore::disarm_disposal() {
 
 // ── waiting (SCP-25, SCP-26) ──
 
-void ScopeCore::wait(Waiter& waiter, EventSource* token, const std::source_location& at) {
+void ScopeCore::wait(Waiter& waiter, EventSource* token, SourceLocation at) {
     Scheduler& runtime = scheduler();
     CoroutineCore& self = runtime.require_suspendable("await on a scope");
     waiter.coroutine = &self;

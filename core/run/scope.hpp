@@ -18,11 +18,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <source_location>
 #include <string>
 #include <vector>
 
 #include "heddle/core/base/ids.hpp"
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/coroutine.hpp"
 #include "heddle/core/run/event_source.hpp"
 #include "heddle/core/run/one_shot.hpp"
@@ -122,7 +122,7 @@ private:
     };
     void notify_waiters(News news);
     void wake_waiter(Waiter& waiter, const ErrorValue& error);
-    void wait(Waiter& waiter, EventSource* token, const std::source_location& at);
+    void wait(Waiter& waiter, EventSource* token, SourceLocation at);
     [[nodiscard]] const ScopeCore* next_in_tree(const ScopeCore& at) const;
     [[nodiscard]] bool can_terminate() const;
     void try_terminate();
@@ -205,17 +205,17 @@ public:
     /// Waits until no coroutine of the subtree is active; zombies do not count (SCP-25).
     /// @param token  ends the wait with OperationCanceled; the scope is untouched
     /// Throws the scope's cancellation, an error of the subtree, or AsyncError for a member. Suspends: unless it holds already.
-    void await_completion(EventSource& token, std::source_location at = std::source_location::current()) const;
+    void await_completion(EventSource& token, SourceLocation at = SourceLocation::current()) const;
     /// Waits until the whole subtree is empty, zombies included; only on a cancelled or closed scope (SCP-26).
     /// @param handler  gets the members' errors; without one the first error ends the wait
     void await_after_cancellation(const AwaitErrorHandler& handler = {}, EventSource* token = nullptr,
-                                  std::source_location at = std::source_location::current()) const;
+                                  SourceLocation at = SourceLocation::current()) const;
 
     /// Spawns into this scope (SCP-12). As heddle::spawn otherwise.
     template <class F>
-    auto spawn(Name name, F&& entry, std::source_location at = std::source_location::current()) const;
+    auto spawn(Name name, F&& entry, SourceLocation at = SourceLocation::current()) const;
     template <class F>
-    auto spawn(F&& entry, std::source_location at = std::source_location::current()) const;
+    auto spawn(F&& entry, SourceLocation at = SourceLocation::current()) const;
     /// A child of this scope, with a copy of its safe flag (SCP-2, SCP-5). AsyncError if this one is terminated.
     [[nodiscard]] Scope inherit() const;
 

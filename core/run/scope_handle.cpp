@@ -81,7 +81,7 @@ void ScopeRef::finally(UniqueFunction<void(ScopeRef)> handler) const {
     core().finally_handlers_.push_back(std::move(handler));
 }
 
-void ScopeRef::await_completion(EventSource& token, std::source_location at) const {
+void ScopeRef::await_completion(EventSource& token, SourceLocation at) const {
     ScopeCore& scope = core();
     token.mark_used();
     if (scope.is_terminated()) { return; }  // the runtime may be gone, too
@@ -99,7 +99,7 @@ void ScopeRef::await_completion(EventSource& token, std::source_location at) con
     scope.wait(waiter, live_token(&token), at);
 }
 
-void ScopeRef::await_after_cancellation(const AwaitErrorHandler& handler, EventSource* token, std::source_location at) const {
+void ScopeRef::await_after_cancellation(const AwaitErrorHandler& handler, EventSource* token, SourceLocation at) const {
     ScopeCore& scope = core();
     if (token != nullptr) { token->mark_used(); }
     if (scope.is_terminated()) { return; }

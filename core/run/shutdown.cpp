@@ -111,7 +111,7 @@ void Scheduler::drop_own_scopes() {
     }
 }
 
-void Scheduler::launch(const std::source_location& at) {
+void Scheduler::launch(SourceLocation at) {
     globals_ = exception_globals();
     reactor_.startup(*this);
     shutting_down_ = second_phase_ = loop_ended_ = false;
@@ -135,6 +135,7 @@ void Scheduler::launch(const std::source_location& at) {
     scheduler_context_ = &context;
     CoroutineCore& main = *main_core_;
     main.is_main_ = true;
+    main.fiber_ = &main_fiber_;
     main.name_ = options_.name.data();
     main.name_size_ = static_cast<std::uint32_t>(options_.name.size());
     main.spawn_file_ = at.file_name();
@@ -158,7 +159,7 @@ void Scheduler::launch(const std::source_location& at) {
     }
 }
 
-void Scheduler::run(UniqueFunction<void()> entry, const std::source_location& at) {
+void Scheduler::run(UniqueFunction<void()> entry, SourceLocation at) {
     if (state_ == State::active) { throw AsyncError("run: the runtime is running already"); }
     Scheduler* const outer = ambient_scheduler();
     if (outer != nullptr && !(options_.shares_thread && outer->options_.shares_thread)) {

@@ -46,7 +46,7 @@ TEST(Unhandled, ErrorOfAReactorCallbackIsRecordedAndTheTickCompletes) {
             Waker& waker = current_coroutine().core().waker();
             waker.resume_when(*bad, [](EventSource&, const Outcome&) { throw Failure("callback"); });
             waker.resume_when(*good, WakeBy::resolve);
-            program.scheduler().suspend({"wait", std::source_location::current()});
+            program.scheduler().suspend({"wait", SourceLocation::current()});
             waker.clean();
             program.log("not reached");
         });

@@ -21,7 +21,7 @@ void tries_to_suspend(Program& program) {
     const RuntimeStatistics before = program.runtime().statistics();
     const Ref<OneShotEvent> event = OneShotEvent::make(program.scheduler());
     EXPECT_THROW(yield(), AsyncError);
-    EXPECT_THROW(program.scheduler().suspend({"wait", std::source_location::current()}), AsyncError);
+    EXPECT_THROW(program.scheduler().suspend({"wait", SourceLocation::current()}), AsyncError);
     EXPECT_THROW(wait_for(*event), AsyncError);
     EXPECT_EQ(event->subscriber_count(), 0U);
     EXPECT_EQ(current->waker().status(), status);
@@ -80,7 +80,7 @@ TEST(NonSuspendable, IsACallbackOfTheReactorAndOfAnEventThatACoroutineFires) {
                     callback(source, outcome);
                     program.scheduler().resume(own.coroutine(), &source, outcome);
                 });
-                program.scheduler().suspend({"wait", std::source_location::current()});
+                program.scheduler().suspend({"wait", SourceLocation::current()});
                 own.clean();
             });
         });
@@ -358,7 +358,7 @@ TEST(ExceptionState, IsHiddenFromEverythingForeignInsideASuspension) {
                     sees_nothing(program);
                     program.scheduler().resume(waker.coroutine(), &source, outcome);
                 });
-                program.scheduler().suspend({"wait", std::source_location::current()});
+                program.scheduler().suspend({"wait", SourceLocation::current()});
                 waker.clean();
                 yield();
                 const Ref<OneShotEvent> starts = OneShotEvent::make(program.scheduler());

@@ -324,7 +324,7 @@ TEST(SwitchHandlers, AtLeaveMaySpawnWhoGoesOnWithTheWork) {
             SpawnOptions high;
             high.priority = Priority::high;
             program.runtime().spawn_with(
-                high, [&] { program.log("goes on"); }, std::source_location::current(), true);
+                high, [&] { program.log("goes on"); }, SourceLocation::current(), true);
         };
         program.run([&] {
             spawn([&] { program.log("other"); });

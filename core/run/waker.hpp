@@ -113,6 +113,12 @@ private:
 
     enum class Origin : std::uint8_t { none, event, cancel };
 
+    /// Nothing for clean() to do.
+    [[nodiscard]] bool is_clean() const {
+        const bool holds_something = (first_ != nullptr) | (triggered_ != nullptr) | (destructor_hook_ != nullptr);
+        const bool has_outcome = static_cast<bool>(outcome_.error) | outcome_.has_value | (origin_ != Origin::none);
+        return !(holds_something | has_outcome | flush_pending_ | (status_ != WakerStatus::none));
+    }
     Subscription& append(EventSource& event, bool transfer);
     void start_events();
     void drop_subscriptions();

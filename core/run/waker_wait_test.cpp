@@ -380,7 +380,7 @@ TEST_F(WakerExample, E1TheFirstArmedOfTwoEqualTimersWins) {
             waker.clean();
             waker.resume_when(*t1, WakeBy::resolve);
             waker.resume_when(*t2, WakeBy::resolve);
-            program.scheduler().suspend({"test", std::source_location::current()});
+            program.scheduler().suspend({"test", SourceLocation::current()});
             ASSERT_EQ(waker.triggered().size(), 2U);
             EXPECT_EQ(waker.triggered()[0], t1.get());
             EXPECT_EQ(waker.triggered()[1], t2.get());
@@ -406,7 +406,7 @@ TEST_F(WakerExample, E2ATargetThatEndsBeforeTheTokenInOneTickGivesItsValue) {
             waker.clean();
             waker.resume_when(*target, WakeBy::resolve);
             waker.resume_when(*token, WakeBy::token);
-            program.scheduler().suspend({"test", std::source_location::current()});
+            program.scheduler().suspend({"test", SourceLocation::current()});
             EXPECT_EQ(waker.outcome().value, 3);
             waker.clean();
             alive->stop();
@@ -478,7 +478,7 @@ TEST_F(WakerExample, E5AnEventTriggeredBeforeSuspendIsNotLost) {
             waker.clean();
             waker.resume_when(*bell, WakeBy::resolve);
             bell->ring_error(ErrorValue::make<Failure>("E"));
-            EXPECT_EQ(message(caught([&] { program.scheduler().suspend({"test", std::source_location::current()}); })), "E");
+            EXPECT_EQ(message(caught([&] { program.scheduler().suspend({"test", SourceLocation::current()}); })), "E");
             waker.clean();
         });
     });
@@ -492,7 +492,7 @@ TEST_F(WakerExample, E6TheTimeoutOfAWaitIsArmedFirst) {
             const EventSource* timeout = waker.begin_with_timeout(10ms);
             const Ref<ReactorEvent> e = ReactorEvent::timer(program.scheduler(), in(10ms));
             waker.resume_when(*e, WakeBy::resolve);
-            program.scheduler().suspend({"test", std::source_location::current()});
+            program.scheduler().suspend({"test", SourceLocation::current()});
             EXPECT_EQ(waker.triggered().front(), timeout);
             waker.clean();
 
@@ -501,7 +501,7 @@ TEST_F(WakerExample, E6TheTimeoutOfAWaitIsArmedFirst) {
             timeout = waker.begin_with_timeout(10ms);
             waker.resume_when(*poll, WakeBy::resolve);
             program.reactor().at(10ms, [&] { program.reactor().set_ready(5, PollBits::readable); });
-            program.scheduler().suspend({"test", std::source_location::current()});
+            program.scheduler().suspend({"test", SourceLocation::current()});
             EXPECT_EQ(waker.triggered().front(), poll.get());
             EXPECT_EQ(waker.outcome().value, PollBits::readable);
             waker.clean();
@@ -566,7 +566,7 @@ TEST_F(WakerExample, E10ACancellationAfterTheTokenComesAtTheNextSuspension) {
                 waker.clean();
                 waker.resume_when(*bell, WakeBy::resolve);
                 waker.resume_when(*token, WakeBy::token);
-                const ErrorValue thrown = caught([&] { program.scheduler().suspend({"test", std::source_location::current()}); });
+                const ErrorValue thrown = caught([&] { program.scheduler().suspend({"test", SourceLocation::current()}); });
                 EXPECT_TRUE(holds<OperationCanceled>(thrown));
                 waker.clean();
                 program.log(message(caught([] { yield(); })));

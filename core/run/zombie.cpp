@@ -108,8 +108,8 @@ std::vector<CoroutineRecord> Scheduler::coroutines(bool zombies_only) const {
         record.zombie = c->zombie_;
         record.spawned_at = place(c->spawn_file_, c->spawn_line_);
         if (c->is_suspended()) {
-            record.suspended_at = place(c->suspend_file_, c->suspend_line_);
-            record.waits_for = c->wait_kind_;
+            record.suspended_at = place(c->suspend_file(), c->suspend_line());
+            record.waits_for = c->wait_kind();
             for (const EventSource* event : c->waker_.events()) { record.waits_for += " " + event->describe(); }
             record.since = c->suspended_since_;
         }

@@ -126,6 +126,14 @@ public:
     [[nodiscard]] virtual bool has_closing() const { return false; }
     /// May this opportunity poll (SCH-36)? Cheap. `in_place`: the opportunity is a coroutine's own tick, else the loop's (SCH-39.4).
     [[nodiscard]] virtual bool poll_due(bool in_place) = 0;
+    /// The same for a coroutine's own tick, without a call while the backend has said that it will not be due.
+    [[nodiscard]] bool poll_due_in_place() {
+        if (polls_not_due_ > 0) [[likely]] {
+            --polls_not_due_;
+            return false;
+        }
+        return poll_due(true);
+    }
     /// Whose stack hosts the next ticks (0: the loop): simulated choice points are named after it. Told only where a Chooser is attached.
     virtual void set_anchor(Label host) { (void)host; }
 
@@ -169,6 +177,9 @@ protected:
         HEDDLE_ASSERT(at >= now_, "RCT-19");
         now_ = at;
     }
+    /// So many questions that follow are answered "no" by whoever asks them in place (SCH-36: the clock need not be looked at each time).
+    void set_polls_not_due(std::uint32_t count) { polls_not_due_ = count; }
+    [[nodiscard]] std::uint32_t polls_not_due() const { return polls_not_due_; }
     void set_resolution(Duration resolution) { resolution_ = resolution; }
     void restart_clock(Instant at) { now_ = at; }
 
@@ -176,6 +187,7 @@ private:
     Instant now_;
     Duration resolution_ = std::chrono::milliseconds(1);
     std::size_t active_events_ = 0;
+    std::uint32_t polls_not_due_ = 0;
 };
 
 }  // namespace heddle

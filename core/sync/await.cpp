@@ -76,7 +76,7 @@ struct Collector {
 /// Parks until the condition holds, the token fires or a cancellation comes.
 /// @returns the cancellation or the token's OperationCanceled that ended the wait; empty if the condition holds
 ErrorValue park(Scheduler& scheduler, std::span<EventSource* const> inputs, EventSource* ends_it, Collector& context,
-                const std::source_location& at) {
+                SourceLocation at) {
     CoroutineCore& self = scheduler.require_suspendable("await");
     Waker& waker = self.waker();
     struct Clean {
@@ -122,7 +122,7 @@ ErrorValue park(Scheduler& scheduler, std::span<EventSource* const> inputs, Even
 }
 
 /// AWT-16: the unfinished coroutines among the inputs are cancelled, and waited for whatever happens (PROT-03).
-void cancel_and_wait(Scheduler& scheduler, std::span<EventSource* const> inputs, const std::source_location& at) {
+void cancel_and_wait(Scheduler& scheduler, std::span<EventSource* const> inputs, SourceLocation at) {
     std::vector<Ref<CoroutineCore>> rest;
     for (EventSource* input : inputs) {
         if (auto* coroutine = dynamic_cast<CoroutineCore*>(input); coroutine != nullptr && !coroutine->is_completed()) {
@@ -151,7 +151,7 @@ void cancel_and_wait(Scheduler& scheduler, std::span<EventSource* const> inputs,
 
 }  // namespace
 
-Outcome await_event(EventSource& event, const Token& token, std::source_location at) {
+Outcome await_event(EventSource& event, const Token& token, SourceLocation at) {
     Scheduler& scheduler = event.scheduler();
     const Ref<EventSource> alive(&event);
     EventSource* ends_it = token.event() == &event ? nullptr : token.event();  // AWT-2
@@ -177,7 +177,7 @@ Outcome await_event(EventSource& event, const Token& token, std::source_location
 }
 
 Collected await_collect(std::span<EventSource* const> inputs, const CollectOptions& options, const Token& token,
-                        std::source_location at) {
+                        SourceLocation at) {
     Scheduler& scheduler = current_runtime("await").scheduler();
     EventSource* ends_it = token.event();
     if (ends_it != nullptr && ends_it->is_disarmed()) { ends_it = nullptr; }  // AWT-10: an input like any other then
@@ -204,7 +204,7 @@ Collected await_collect(std::span<EventSource* const> inputs, const CollectOptio
     return std::move(context.collected);
 }
 
-std::size_t await_any(std::initializer_list<EventSource*> events, const Token& token, std::source_location at) {
+std::size_t await_any(std::initializer_list<EventSource*> events, const Token& token, SourceLocation at) {
     const Collected collected = await_collect(std::span(events.begin(), events.size()), {CollectMode::any}, token, at);
     if (collected.order.empty()) { throw ValueError("await_any: no events"); }
     const std::size_t first = collected.order.front();
@@ -212,7 +212,7 @@ std::size_t await_any(std::initializer_list<EventSource*> events, const Token& t
     return first;
 }
 
-void await_all(std::span<EventSource* const> inputs, const Token& token, std::source_location at) {
+void await_all(std::span<EventSource* const> inputs, const Token& token, SourceLocation at) {
     const Collected collected = await_collect(inputs, {CollectMode::all}, token, at);
     for (const std::size_t index : collected.order) {
         const ErrorValue& error = collected.outcomes[index].error;

@@ -14,25 +14,25 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <source_location>
 #include <span>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/token.hpp"
 
 namespace heddle {
 
 /// Waits for one event and returns its outcome's value part. Throws its error.
-Outcome await_event(EventSource& event, const Token& token = {}, std::source_location at = std::source_location::current());
+Outcome await_event(EventSource& event, const Token& token = {}, SourceLocation at = SourceLocation::current());
 inline Outcome await_event(const Ref<OneShotEvent>& event, const Token& token = {},
-                           std::source_location at = std::source_location::current()) {
+                           SourceLocation at = SourceLocation::current()) {
     return await_event(*event, token, at);
 }
 
 /// Waits for a coroutine: its result, or its error.
 template <class T>
-T await(const Coroutine<T>& target, const Token& token = {}, std::source_location at = std::source_location::current()) {
+T await(const Coroutine<T>& target, const Token& token = {}, SourceLocation at = SourceLocation::current()) {
     auto& core = static_cast<detail::CoroutineOf<T>&>(target.core());
     core.scheduler().await_finished(core, token.event(), {"await", at, core.label()});
     if constexpr (!std::is_void_v<T>) { return *core.result(); }
@@ -68,11 +68,11 @@ struct CollectOptions {
 /// Throws: the token's OperationCanceled or a cancellation, and what was collected is discarded; the first error with an `_or_fail` mode;
 /// AsyncError if an input or the token is the caller itself. Suspends: unless the condition holds at the call.
 Collected await_collect(std::span<EventSource* const> inputs, const CollectOptions& options, const Token& token = {},
-                        std::source_location at = std::source_location::current());
+                        SourceLocation at = SourceLocation::current());
 
 /// Index of the first event that fires; throws its error if it failed.
 std::size_t await_any(std::initializer_list<EventSource*> events, const Token& token = {},
-                      std::source_location at = std::source_location::current());
+                      SourceLocation at = SourceLocation::current());
 
 /// Waits until every coroutine succeeded. The first error ends it: unfinished ones are cancelled, waited for, and the error is thrown
 /// (await_all_or_fail, AWT-16).
@@ -84,7 +84,7 @@ void await_all_or_fail(const Coroutine<Ts>&... coroutines) {
 
 /// Waits until all of them ended, however. Cancelled ones count as ended; the first other error is thrown after the last end.
 void await_all(std::span<EventSource* const> inputs, const Token& token = {},
-               std::source_location at = std::source_location::current());
+               SourceLocation at = SourceLocation::current());
 template <class... Ts>
 void await_all(const Coroutine<Ts>&... coroutines) {
     EventSource* const inputs[] = {&coroutines.core()...};

@@ -104,12 +104,12 @@ Timeout::~Timeout() = default;
 void Timeout::cancel() const { event_->cancel(); }
 bool Timeout::is_completed() const { return event_->is_closed(); }
 bool Timeout::is_cancelled() const { return event_->is_disarmed(); }
-void Timeout::await(std::source_location at) const { await_event(*event_, {}, at); }
+void Timeout::await(SourceLocation at) const { await_event(*event_, {}, at); }
 EventSource& Timeout::event() const { return *event_; }
 
 Token::Token(const Timeout& timeout) : event_(timeout.is_cancelled() ? nullptr : &timeout.event()) {}
 
-void sleep_for(Duration duration, std::source_location at) {
+void sleep_for(Duration duration, SourceLocation at) {
     Scheduler& scheduler = current_runtime("sleep_for").scheduler();
     if (duration < Duration::zero()) { throw ValueError("sleep_for: the duration must not be negative"); }
     if (duration == Duration::zero()) {
@@ -131,7 +131,7 @@ void sleep_for(Duration duration, std::source_location at) {
     scheduler.suspend({"sleep", at, timer->label()});
 }
 
-void sleep_until(Instant deadline, std::source_location at) {
+void sleep_until(Instant deadline, SourceLocation at) {
     Reactor& reactor = current_runtime("sleep_until").scheduler().reactor();
     reactor.refresh_clock();
     sleep_for(deadline > reactor.now() ? deadline - reactor.now() : Duration::zero(), at);

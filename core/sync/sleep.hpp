@@ -10,8 +10,8 @@
 // Choice points: those of the reactor's timers.
 #pragma once
 
-#include <source_location>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/base/time.hpp"
 #include "heddle/core/run/event_source.hpp"
 #include "heddle/core/sync/token.hpp"
@@ -20,9 +20,9 @@ namespace heddle {
 
 /// Parks the running coroutine for at least `duration`; zero yields once (AWT-9). Throws ValueError if negative, a cancellation, and
 /// AsyncError outside a coroutine. Suspends: yes.
-void sleep_for(Duration duration, std::source_location at = std::source_location::current());
+void sleep_for(Duration duration, SourceLocation at = SourceLocation::current());
 /// Parks until loop time is at least `deadline`; a deadline in the past yields once.
-void sleep_until(Instant deadline, std::source_location at = std::source_location::current());
+void sleep_until(Instant deadline, SourceLocation at = SourceLocation::current());
 
 class TimeoutEvent;
 
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] bool is_completed() const;
     [[nodiscard]] bool is_cancelled() const;
     /// Waits for it. Throws TimeoutError when it fires, AsyncCancellation when it is disarmed. Suspends: unless over.
-    void await(std::source_location at = std::source_location::current()) const;
+    void await(SourceLocation at = SourceLocation::current()) const;
     [[nodiscard]] EventSource& event() const;
 
 private:

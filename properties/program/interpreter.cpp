@@ -139,7 +139,7 @@ private:
             return self->body(index);
         };
         // Spawning from a microtask or a post is the runtime's privilege (SCH-13).
-        Coroutine<int> born = runtime.spawn_with(options, std::move(entry), std::source_location::current(), !place.suspends);
+        Coroutine<int> born = runtime.spawn_with(options, std::move(entry), SourceLocation::current(), !place.suspends);
         expect(!*started, "INV-SCHED-06", "the new coroutine ran inside its spawn");
         if (keeps) { handles_[index] = std::move(born); }
     }

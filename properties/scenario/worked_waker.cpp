@@ -34,7 +34,7 @@ void say_triggered(std::initializer_list<std::pair<EventSource*, const char*>> n
     }
 }
 
-void suspend_here() { scheduler_here().suspend({"example", std::source_location::current()}); }
+void suspend_here() { scheduler_here().suspend({"example", SourceLocation::current()}); }
 
 /// Awaits and says what came of it: the value, or the error's text.
 void say_await(const Coroutine<int>& target, const Token& token = {}) {

@@ -21,7 +21,7 @@ find_program(patch_program patch REQUIRED)
 file(GLOB patches "${SOURCE}/properties/planted/*.patch")
 list(SORT patches)
 foreach(patch IN LISTS patches)
-  execute_process(COMMAND "${patch_program}" -p1 --quiet --no-backup-if-mismatch --fuzz=1 -i "${patch}"
+  execute_process(COMMAND "${patch_program}" -p1 --quiet --no-backup-if-mismatch --fuzz=0 -i "${patch}"
     WORKING_DIRECTORY "${staging}" RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${patch} no longer applies; renew it with the change that moved it:\n${text}")

@@ -32,7 +32,10 @@ heddle_link_includes("${HEDDLE_INCLUDE_DIR}")
 add_library(heddle_flags INTERFACE)
 target_compile_features(heddle_flags INTERFACE cxx_std_20)
 # Traces and reports carry __FILE__: relative to the project, so that they are the same on every machine.
+# The relative forms are what a compiler cache may make of the absolute ones.
+cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_BINARY_DIR}" OUTPUT_VARIABLE heddle_source_from_build)
 target_compile_options(heddle_flags INTERFACE
+  "-fmacro-prefix-map=${heddle_source_from_build}/=" "-fmacro-prefix-map=include/heddle/="
   "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=" "-fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/heddle/="
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns inside std::string's own operator+ (GCC bug 105651)
@@ -80,6 +83,8 @@ function(heddle_tests name)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   heddle_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest GTest::gtest_main)
+  # What is under test keeps its optimisation; the tests themselves take a third of the time to compile with less of it.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
   set(timeout 300)
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/run/testing/watch.hpp"
 #include "heddle/core/seam/testing/manual_reactor.hpp"
@@ -114,7 +115,7 @@ private:
 
 /// Waits for one event, as a primitive does: subscribe, suspend, read, clean (SCH-32).
 inline Outcome wait_for(EventSource& event, const char* kind = "wait",
-                        std::source_location at = std::source_location::current()) {
+                        SourceLocation at = SourceLocation::current()) {
     Scheduler& scheduler = current_runtime("wait_for").scheduler();
     Waker& waker = scheduler.require_suspendable("wait_for").waker();
     struct Clean {
@@ -128,13 +129,13 @@ inline Outcome wait_for(EventSource& event, const char* kind = "wait",
 }
 
 /// Waits for what never comes: only a cancellation ends it.
-inline void wait_forever(std::source_location at = std::source_location::current()) {
+inline void wait_forever(SourceLocation at = SourceLocation::current()) {
     const Ref<OneShotEvent> never = OneShotEvent::make(current_runtime("wait_forever").scheduler(), "never");
     wait_for(*never, "forever", at);
 }
 
 /// Waits for a private timer.
-inline void pause_for(Duration duration, std::source_location at = std::source_location::current()) {
+inline void pause_for(Duration duration, SourceLocation at = SourceLocation::current()) {
     TimerOptions options;
     options.timeout = duration;
     options.refresh = true;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/testing/bell.hpp"
 #include "heddle/core/run/testing/program.hpp"
 
@@ -41,7 +42,7 @@ protected:
         waker.clean();
         return waker;
     }
-    void suspend(std::source_location at = std::source_location::current()) { scheduler().suspend({"test", at}); }
+    void suspend(SourceLocation at = SourceLocation::current()) { scheduler().suspend({"test", at}); }
     /// Runs in the next tick's microtask drain: in a scheduler phase, on whoever suspends then.
     void in_next_tick(UniqueFunction<void()> body) { program_.runtime().add_microtask(std::move(body)); }
     void cancel(const CoroutineHandle& target, CancelKind kind = CancelKind::forced, const char* text = "cancelled") {

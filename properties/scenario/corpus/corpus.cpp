@@ -100,7 +100,7 @@ Completion::~Completion() {
     if (reactor_ != nullptr) { reactor_->withdraw(post_); }
 }
 
-Ended wait_bounded(EventSource& event, Duration limit, std::source_location at) {
+Ended wait_bounded(EventSource& event, Duration limit, SourceLocation at) {
     if (event.is_closed()) { return Ended::signalled; }
     Scheduler& mine = scheduler();
     Waker& waker = mine.require_suspendable("wait").waker();

@@ -13,9 +13,9 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <source_location>
 #include <utility>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/heddle.hpp"
 #include "heddle/simreactor/world/anywhere.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
@@ -51,7 +51,7 @@ inline void let_all_run() {
 }
 
 /// Only a cancellation ends it.
-inline void park_for_ever(std::source_location at = std::source_location::current()) { await_event(make_event("never"), {}, at); }
+inline void park_for_ever(SourceLocation at = SourceLocation::current()) { await_event(make_event("never"), {}, at); }
 
 /// Waits until all of them have ended, however; throws only the caller's own cancellation.
 template <class... Handles>
@@ -171,6 +171,6 @@ private:
 enum class Ended : std::uint8_t { signalled, timed_out };
 
 /// Waits for the event, at most so long, the way a primitive does: one wait on the event and on a private timer.
-Ended wait_bounded(EventSource& event, Duration limit, std::source_location at = std::source_location::current());
+Ended wait_bounded(EventSource& event, Duration limit, SourceLocation at = SourceLocation::current());
 
 }  // namespace heddle::prop::corpus

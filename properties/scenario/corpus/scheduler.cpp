@@ -68,7 +68,7 @@ void sleeper_interrupted_at_its_deadline() {
     auto sleeper = spawn("sleeper", [&] {
         Waker& waker = scheduler().current()->waker();
         const EventSource* const timer = waker.begin_with_timeout(10ms);
-        scheduler().suspend({"sleep", std::source_location::current()});
+        scheduler().suspend({"sleep", SourceLocation::current()});
         ++resumed;
         expired = waker.was_triggered(*timer);
         waker.clean();
@@ -104,7 +104,7 @@ void stale_deadline_meets_the_next_wait() {
         const EventSource* const timer = waker.begin_with_timeout(50ms);
         waker.resume_when(*first, WakeBy::resolve);
         if (sim::choose(2, "fired before the park") == 1) { first->complete(); }
-        scheduler().suspend({"first", std::source_location::current()});
+        scheduler().suspend({"first", SourceLocation::current()});
         ++resumed;
         HEDDLE_CHECK(!waker.was_triggered(*timer));
         waker.clean();

@@ -274,7 +274,7 @@ void notified_while_registering() {
             HEDDLE_CHECK(static_cast<bool>(refused) == (where == 2));
             if (where == 3) { done->complete(); }
         }
-        scheduler().suspend({"done", std::source_location::current()});
+        scheduler().suspend({"done", SourceLocation::current()});
         waker.clean();
         HEDDLE_CHECK(done->is_closed());
         HEDDLE_CHECK(where == 0 || other_ran == before);  // what is done already never parks
