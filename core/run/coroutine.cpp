@@ -171,7 +171,7 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, Sou
         enqueue(coroutine, options.priority == Priority::high);
         register_coroutine(coroutine);
     }
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::spawned, coroutine.label_, scope->label(), static_cast<std::int64_t>(coroutine.id_.value),
              coroutine.zombie_ ? 1 : 0);
         if (coroutine.zombie_) { note(EventKind::became_zombie, coroutine.label_, scope->label(), 1); }

@@ -13,7 +13,7 @@ void Scheduler::run_hosted(CoroutineCore& coroutine) {
     current_ = &coroutine;
     coroutine.waker_.status_ = WakerStatus::none;
     coroutine.started_ = true;
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::step_begin, coroutine.label_);
         note(EventKind::started, coroutine.label_);
     }
@@ -70,7 +70,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     coroutine.finished_ = true;
     coroutine.set_closed();
     const bool is_cancellation = coroutine.error_.is_cancellation();
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         touch(coroutine.label_, "state", TouchMode::write);
         note(EventKind::finished, coroutine.label_, {}, !coroutine.error_ ? 0 : is_cancellation ? 2 : 1, 0,
              coroutine.error_ ? std::string_view(coroutine.error_.describe()) : std::string_view());
@@ -136,7 +136,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     coroutine.context_ = nullptr;
     coroutine.fiber_ = nullptr;
     coroutine.wait_ = nullptr;
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::finalized, coroutine.label_);
         note(EventKind::step_end, coroutine.label_);
     }

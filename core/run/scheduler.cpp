@@ -38,7 +38,7 @@ void Scheduler::enqueue(CoroutineCore& coroutine, bool at_head) {
 CoroutineCore& Scheduler::take_next() {
     ++dispatches_;
     if (options_.dispatches_max != 0 && dispatches_ > options_.dispatches_max) [[unlikely]] { report_endless(); }
-    if (options_.any_order && options_.chooser != nullptr && ready_.size() > 1) {
+    if (options_.any_order && may_choose() && ready_.size() > 1) {
         std::vector<Label>& candidates = candidates_;
         candidates.clear();
         for (std::size_t i = 0; i < ready_.size(); ++i) { candidates.push_back(ready_[i]->label_); }
@@ -142,7 +142,7 @@ void Scheduler::deliver_pending(CoroutineCore& self) {
 void Scheduler::note_wait(CoroutineCore& self, const WaitPoint& at) {
     self.wait_ = &at;
     self.suspended_since_ = reactor_.now();
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::parked, self.label_, labels_->point(self.label_, at.kind, at.object),
              static_cast<std::int64_t>(self.waker_.subscription_count()), 0, at.kind);
     }
@@ -178,7 +178,7 @@ void Scheduler::suspend(const WaitPoint& at) {
 /// before the next dispatch, and another started coroutine is at the head. Null: the long way, which decides all the rest.
 [[gnu::always_inline]] inline CoroutineCore* Scheduler::direct_successor() const {
     // One branch for all of it: the loads do not wait for each other.
-    const bool watched = (observer_ != nullptr) | (options_.chooser != nullptr) | (options_.dispatches_max != 0);
+    const bool watched = observed() | may_choose() | (options_.dispatches_max != 0);
     const bool due = (heartbeat_ != nullptr) | !microtasks_.empty() | static_cast<bool>(pending_) | second_phase_ | terminal_due_;
     const bool closed = in_phase_ | (no_suspend_ > 0) | ready_.empty() | !globals_.clean() | !woken_.empty();
     if (watched | due | closed) [[unlikely]] { return nullptr; }
@@ -256,7 +256,7 @@ void Scheduler::yield_the_long_way(const WaitPoint& at) {
     waker.clean();
     waker.status_ = WakerStatus::queued;
     enqueue(self, false);
-    if (observer_ != nullptr) [[unlikely]] { note(EventKind::yielded, self.label_); }
+    if (observed()) [[unlikely]] { note(EventKind::yielded, self.label_); }
     park(self, at);
     struct Clean {
         Waker& waker;
@@ -306,7 +306,7 @@ void Scheduler::park(CoroutineCore& self, const WaitPoint& at) {
     } else if (self.has_switch_handlers_) [[unlikely]] {
         call_handlers(self, true, false);
     }
-    if (observer_ != nullptr) [[unlikely]] { note(EventKind::resumed, self.label_, {}, switched ? 1 : 0); }
+    if (observed()) [[unlikely]] { note(EventKind::resumed, self.label_, {}, switched ? 1 : 0); }
     if (self.unwinding_) [[unlikely]] {
         guard.reset();
         throw_unwind(self);
@@ -355,7 +355,7 @@ void Scheduler::drain_microtasks() {
 }
 
 bool Scheduler::poll_allowed(bool in_place) {
-    if (options_.chooser != nullptr) [[unlikely]] {
+    if (may_choose()) [[unlikely]] {
         if (!options_.choose_polls) { return false; }
         reactor_.set_anchor(in_place ? current_->label_ : Label{});
     }
@@ -364,7 +364,7 @@ bool Scheduler::poll_allowed(bool in_place) {
 }
 
 void Scheduler::run_tick(TickMode mode) {
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::tick_begin, {}, {}, mode == TickMode::may_block ? 1 : 0);
         reactor_.tick(mode);
         note(EventKind::tick_end);
@@ -375,7 +375,7 @@ void Scheduler::run_tick(TickMode mode) {
 }
 
 void Scheduler::deliver(const Delivery& delivery) noexcept {
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::step_begin, delivery.label, {}, 1);
         note(EventKind::delivered, delivery.label, {}, delivery.value, delivery.error, to_string(delivery.kind));
         for (const Touch& at : delivery.footprint) { observer_->on_touch(at.cell, at.mode); }
@@ -388,7 +388,7 @@ void Scheduler::deliver(const Delivery& delivery) noexcept {
             record_unhandled(ErrorValue(std::current_exception()));  // RCT-9
         }
     }
-    if (observer_ != nullptr) [[unlikely]] { note(EventKind::step_end, delivery.label, {}, 1); }
+    if (observed()) [[unlikely]] { note(EventKind::step_end, delivery.label, {}, 1); }
 }
 
 /// SCH-33, on the stack of the coroutine that suspends. True if another flow of control ran in between.
@@ -402,7 +402,7 @@ bool Scheduler::in_place_tick(CoroutineCore& self) {
         end_phase();
         flush();
     }
-    if (observer_ != nullptr) [[unlikely]] { note(EventKind::step_end, self.label_); }
+    if (observed()) [[unlikely]] { note(EventKind::step_end, self.label_); }
     if (!second_phase_ && poll_allowed(true)) [[unlikely]] {
         begin_phase();
         run_tick(TickMode::no_wait);
@@ -411,21 +411,21 @@ bool Scheduler::in_place_tick(CoroutineCore& self) {
         flush();
     }
     if (self.waker_.status_ == WakerStatus::result) {  // late fast return
-        if (observer_ != nullptr) [[unlikely]] { note(EventKind::step_begin, self.label_); }
+        if (observed()) [[unlikely]] { note(EventKind::step_begin, self.label_); }
         return false;
     }
     if (!ready_.empty() && !second_phase_ && !terminal_due_) {
         CoroutineCore& next = take_next();
         if (&next == &self) {
             self.waker_.status_ = WakerStatus::result;
-            if (observer_ != nullptr) [[unlikely]] { note(EventKind::step_begin, self.label_); }
+            if (observed()) [[unlikely]] { note(EventKind::step_begin, self.label_); }
             return false;
         }
         dispatch_from(self, next);
     } else {
         to_scheduler(fiber_of(self), Entry::after_dispatch);
     }
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         current_ = &self;
         note(EventKind::step_begin, self.label_);
     }
@@ -441,7 +441,7 @@ void Scheduler::dispatch_from(CoroutineCore& self, CoroutineCore& next) {
         return;
     }
     if (!next.started_) { attach(next, acquire_context()); }
-    if (observer_ != nullptr) [[unlikely]] { note(EventKind::switched, self.label_, next.label_); }
+    if (observed()) [[unlikely]] { note(EventKind::switched, self.label_, next.label_); }
     switch_to(fiber_of(self), fiber_of(next));
 }
 
@@ -498,7 +498,7 @@ CoroutineCore* Scheduler::next_to_run(Context* host, Entry entry) {
             const bool idle = microtasks_.empty() && ready_.empty() && !pending_;
             if (idle) { note(EventKind::quiescent); }
             const bool done = registry_.empty() && shutting_down_;
-            if (options_.chooser != nullptr) { reactor_.set_anchor({}); }
+            if (may_choose()) { reactor_.set_anchor({}); }
             run_tick(idle && !done ? TickMode::may_block : TickMode::no_wait);
         } else if (poll_allowed(false)) {
             run_tick(TickMode::no_wait);
@@ -531,7 +531,7 @@ void Scheduler::scheduler_main() {
             return;
         }
         if (!next->started_) { attach(*next, acquire_context()); }
-        if (observer_ != nullptr) [[unlikely]] { note(EventKind::switched, loop_label_, next->label_); }
+        if (observed()) [[unlikely]] { note(EventKind::switched, loop_label_, next->label_); }
         switch_to(scheduler_context_->fiber, fiber_of(*next));
         current_ = scheduler_core_.get();
         reap();
@@ -568,7 +568,7 @@ void Scheduler::context_main(Context& context) {
         } else if (!next->started_) {
             attach(*next, context);  // SCH-43(a): starts here, no switch
         } else {
-            if (observer_ != nullptr) [[unlikely]] { note(EventKind::switched, loop_label_, next->label_); }
+            if (observed()) [[unlikely]] { note(EventKind::switched, loop_label_, next->label_); }
             retire(context, fiber_of(*next));
         }
         // Here again with a new coroutine: handed over, or taken from the pool.

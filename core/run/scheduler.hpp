@@ -41,6 +41,12 @@ namespace heddle {
 class FinallyRun;
 class Runtime;
 
+#if defined(HEDDLE_WITHOUT_DOORS)
+inline constexpr bool has_doors = false;
+#else
+inline constexpr bool has_doors = true;
+#endif
+
 /// A stack and the flow of control on it; hosts coroutines one after another (SCH-46). Lives at the top of its own stack, so that a
 /// parked coroutine costs no allocation for it.
 struct Context {
@@ -187,6 +193,10 @@ public:
     Ref<ScopeCore> make_scope(ScopeCore* parent, bool safe, std::string_view name);
     [[nodiscard]] Chooser* chooser() const { return options_.chooser; }
     [[nodiscard]] Observer* observer() const { return observer_; }
+    /// Whether somebody stands at the Observer's or the Chooser's door. A copy of core compiled with HEDDLE_WITHOUT_DOORS has none of
+    /// them: the benchmark `doors` measures what the question costs production.
+    [[nodiscard]] bool observed() const { return has_doors && observer_ != nullptr; }
+    [[nodiscard]] bool may_choose() const { return has_doors && options_.chooser != nullptr; }
     [[nodiscard]] LabelBook* labels() const { return labels_; }
     [[nodiscard]] const RuntimeOptions& options() const { return options_; }
     [[nodiscard]] Label object_label(std::string_view kind);
@@ -210,12 +220,12 @@ public:
     // ── telling Observers ──
 
     void note(EventKind kind, Label who = {}, Label what = {}, std::int64_t a = 0, std::int64_t b = 0, std::string_view text = {}) const {
-        if (observer_ != nullptr) [[unlikely]] { observer_->on_event({kind, reactor_.now(), who, what, a, b, text}); }
+        if (observed()) [[unlikely]] { observer_->on_event({kind, reactor_.now(), who, what, a, b, text}); }
     }
     void seen(std::string_view mark) const { note(EventKind::seen, {}, {}, 0, 0, mark); }
     /// The cell is computed only where somebody looks: its hash would cost more than a switch.
     void touch(Label object, std::string_view field, TouchMode mode, std::uint64_t index = 0) const {
-        if (observer_ != nullptr) [[unlikely]] { observer_->on_touch(cell(object, field, index), mode); }
+        if (observed()) [[unlikely]] { observer_->on_touch(cell(object, field, index), mode); }
     }
 
     /// Events whose callbacks run form a non-suspendable region.

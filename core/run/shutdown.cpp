@@ -61,7 +61,7 @@ Scheduler::Scheduler(Reactor& reactor, const RuntimeOptions& options, Runtime& r
 void Scheduler::adopt_options() {
     observer_ = options_.observer;
     labels_ = options_.labels;
-    if (labels_ == nullptr && (options_.chooser != nullptr || observer_ != nullptr)) {
+    if (labels_ == nullptr && (may_choose() || observed())) {
         own_labels_ = std::make_unique<LabelBook>();
         labels_ = own_labels_.get();
     }
@@ -147,7 +147,7 @@ void Scheduler::launch(SourceLocation at) {
     register_coroutine(main);
     main.started_ = true;
     current_ = &main;
-    if (observer_ != nullptr) [[unlikely]] {
+    if (observed()) [[unlikely]] {
         note(EventKind::spawned, main.label_, main_scope_->label(), static_cast<std::int64_t>(main.id_.value));
         note(EventKind::step_begin, main.label_);
         note(EventKind::started, main.label_);
@@ -193,7 +193,7 @@ void Scheduler::conclude() {
 void Scheduler::record_unhandled(ErrorValue error) {
     if (!error || error.is_cancellation()) { return; }  // CAN-16
     note(EventKind::unhandled, current_ != nullptr ? current_->label_ : Label{}, {}, 0, 0,
-         observer_ != nullptr ? std::string_view(error.describe()) : std::string_view());
+         observed() ? std::string_view(error.describe()) : std::string_view());
     if (state_ != State::active) {
         seen("runtime.error_after_the_run");  // ERR-9: a diagnostic, never thrown
         return;

@@ -4,6 +4,7 @@
 //   work/floor   the least that the machine allows: raw Boost.Context, raw libuv
 //   work/ours    the same work through the public API
 //   work/peer    the same work on Boost.Fiber
+//   work/without the same work on a core compiled without its doors (a program of its own)
 //
 // Invariant: each measurement sets one counter, `per_op`, which bench_table reads: CPU seconds per operation, or bytes,
 // or a rate. Chance enters through the machine; medians of laps keep it small.
@@ -53,12 +54,15 @@ private:
     std::vector<double> seconds_;
 };
 
+/// CPU time of this thread.
+double cpu_seconds();
+
 /// Resident bytes of this process now.
 std::size_t resident_bytes();
 
 /// Calls `inner` from `deep_calls` nested frames that are not inlined.
 template <std::size_t depth, class Inner>
-[[gnu::noinline]] void call_deep(Inner& inner) {
+[[gnu::noipa]] void call_deep(const Inner& inner) {
     if constexpr (depth == 0) {
         inner();
     } else {
@@ -67,8 +71,17 @@ template <std::size_t depth, class Inner>
     }
 }
 
+/// Yields `turns` times, `depth` calls deep, or until `stop`. Main and the others yield from this one place, as coroutines of
+/// one kind do: what a processor learns about one of them holds for the next.
+template <std::size_t depth, class Yield>
+[[gnu::noipa]] void take_turns(std::size_t turns, const bool& stop, Yield yield) {
+    for (; turns != 0 && !stop; --turns) { call_deep<depth>(yield); }
+}
+constexpr std::size_t for_ever = ~std::size_t{0};
+
 void register_floor();
 void register_ours();
+void register_simulation();
 void register_peer();  // absent where Boost.Fiber is
 
 }  // namespace heddle::bench

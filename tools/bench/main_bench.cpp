@@ -11,15 +11,11 @@
 
 namespace heddle::bench {
 
-namespace {
-
 double cpu_seconds() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
-
-}  // namespace
 
 void Laps::begin() { began_ = cpu_seconds(); }
 void Laps::end() { seconds_.push_back(cpu_seconds() - began_); }
@@ -44,8 +40,11 @@ std::size_t resident_bytes() {
 int main(int argc, char** argv) {
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) { return 2; }
-    heddle::bench::register_floor();
     heddle::bench::register_ours();
+#if !defined(HEDDLE_WITHOUT_DOORS)
+    heddle::bench::register_floor();
+    heddle::bench::register_simulation();
+#endif
 #if defined(HEDDLE_BENCH_PEER)
     heddle::bench::register_peer();
 #endif

@@ -31,14 +31,12 @@ void measure_yield(benchmark::State& state, const YieldWork& work) {
     bool stop = false;  // outlives main, which ends before the others do
     in_production([&] {
         for (std::size_t number = 1; number < work.live; ++number) {
-            heddle::spawn([&] {
-                while (!stop) { call_deep<depth>(yield); }
-            });
+            heddle::spawn([&] { take_turns<depth>(for_ever, stop, yield); });
         }
         heddle::yield();  // each coroutine begins
         for (auto lap : state) {
             laps.begin();
-            for (std::size_t turn = 0; turn < work.turns; ++turn) { call_deep<depth>(yield); }
+            take_turns<depth>(work.turns, stop, yield);
             laps.end();
         }
         stop = true;
@@ -120,7 +118,16 @@ void measure_timers(benchmark::State& state) {
 
 }  // namespace
 
+#if defined(HEDDLE_WITHOUT_DOORS)
+
 void register_ours() {
+    benchmark::RegisterBenchmark("doors/without", measure_yield<0>, yield_works[0])->Iterations(9);
+}
+
+#else
+
+void register_ours() {
+    benchmark::RegisterBenchmark("doors/ours", measure_yield<0>, yield_works[0])->Iterations(9);
     for (const YieldWork& work : yield_works) {
         benchmark::RegisterBenchmark((std::string(work.name) + "/ours").c_str(), measure_yield<0>, work)->Iterations(9);
     }
@@ -129,5 +136,7 @@ void register_ours() {
     benchmark::RegisterBenchmark("parked_bytes/ours", measure_parked)->Iterations(1);
     benchmark::RegisterBenchmark("timer/ours", measure_timers)->Iterations(3);
 }
+
+#endif
 
 }  // namespace heddle::bench

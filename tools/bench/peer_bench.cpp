@@ -17,16 +17,16 @@ namespace fibers = boost::fibers;
 
 constexpr std::size_t stack_size = std::size_t{64} * 1024;
 
+constexpr auto yield = [] { boost::this_fiber::yield(); };
+
 /// Fibers that yield until they are told to stop, `depth` calls deep.
 class Yielders {
 public:
     template <std::size_t depth>
     void start(std::size_t count) {
         for (std::size_t number = 0; number < count; ++number) {
-            fibers_.emplace_back(std::allocator_arg, boost::context::fixedsize_stack(stack_size), [this] {
-                auto yield = [] { boost::this_fiber::yield(); };
-                while (!stop_) { call_deep<depth>(yield); }
-            });
+            fibers_.emplace_back(std::allocator_arg, boost::context::fixedsize_stack(stack_size),
+                                 [this] { take_turns<depth>(for_ever, stop_, yield); });
         }
         boost::this_fiber::yield();
     }
@@ -44,11 +44,11 @@ template <std::size_t depth>
 void measure_yield(benchmark::State& state, const YieldWork& work) {
     Yielders others;
     others.start<depth>(work.live - 1);
-    auto yield = [] { boost::this_fiber::yield(); };
+    const bool stop = false;
     Laps laps(state);
     for (auto lap : state) {
         laps.begin();
-        for (std::size_t turn = 0; turn < work.turns; ++turn) { call_deep<depth>(yield); }
+        take_turns<depth>(work.turns, stop, yield);
         laps.end();
     }
     laps.report(work.turns * work.live);
