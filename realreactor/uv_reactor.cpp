@@ -128,7 +128,6 @@ bool UvReactor::tick(TickMode mode) {
 bool UvReactor::poll_due(bool in_place) {
     constexpr std::int64_t interval_ns = 100'000'000;
     constexpr std::uint32_t look_every_max = 16;
-    if (!in_place) { return coarse_now_ns() != last_poll_ns_; }
     if (polls_not_due() > 0) {
         set_polls_not_due(polls_not_due() - 1);
         return false;
@@ -139,7 +138,7 @@ bool UvReactor::poll_due(bool in_place) {
     look_every_ = now_ns == last_look_ns_ ? std::min(look_every_ * 2, look_every_max) : 1;
     last_look_ns_ = now_ns;
     set_polls_not_due(look_every_ - 1);
-    return now_ns - last_poll_ns_ > interval_ns;
+    return in_place ? now_ns - last_poll_ns_ > interval_ns : now_ns != last_poll_ns_;
 }
 
 bool UvReactor::has_closing() const { return host_->closing_count > 0; }

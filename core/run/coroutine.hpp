@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "heddle/core/base/source_location.hpp"
 #include "heddle/core/base/time.hpp"
 #include "heddle/core/run/event_source.hpp"
+#include "heddle/core/run/frame_pool.hpp"
 #include "heddle/core/run/waker.hpp"
 
 namespace heddle {
@@ -205,19 +207,15 @@ private:
     std::uint32_t spawn_line_ = 0;
     std::uint32_t name_size_ = 4;
     std::uint32_t handles_ = 0;
-    Instant suspended_since_;
     ScopeCore* scope_ = nullptr;
     Context* context_ = nullptr;
-    Fiber* fiber_ = nullptr;          // where it is suspended; null before its start and after its end
-    const WaitPoint* wait_ = nullptr;  // why it is suspended: on its own stack, null while it runs
-    Waker waker_;
     ErrorValue error_;
     std::unique_ptr<Extras> extras_;
     FinallyRun* finally_run_ = nullptr;  // set in internal finally coroutines (FIN-2)
     std::uint32_t protection_depth_ = 0;
     std::uint32_t protection_epoch_ = 0;  // raised by PRT-7: regions of an older epoch change nothing at their exit (PRT-9)
     Priority priority_ = Priority::normal;
-    // What the short way of a yield looks at, side by side.
+    // From here to the middle of the waker: what a switch looks at, side by side in two cache lines.
     bool has_pending_ : 1 = false;
     bool unwinding_ : 1 = false;
     bool has_switch_handlers_ : 1 = false;
@@ -232,6 +230,10 @@ private:
     bool is_main_ : 1 = false;
     bool in_switch_pass_ : 1 = false;
     bool ended_by_token_ : 1 = false;
+    Fiber* fiber_ = nullptr;           // where it is suspended; null before its start and after its end
+    const WaitPoint* wait_ = nullptr;  // why it is suspended: on its own stack, null while it runs
+    Instant suspended_since_;
+    Waker waker_;
 };
 
 /// A program's hold on a coroutine. Dropping it never cancels (SCH-86). Copies are cheap; the last one of a failed coroutine that
@@ -322,6 +324,13 @@ class CoroutineFrame final : public CoroutineOf<T> {
 public:
     CoroutineFrame(Scheduler& scheduler, F&& entry) : CoroutineOf<T>(scheduler), entry_(std::move(entry)) {}
     CoroutineFrame(Scheduler& scheduler, const F& entry) : CoroutineOf<T>(scheduler), entry_(entry) {}
+
+    static void* operator new(std::size_t size) { return FramePool::acquire(size); }
+    static void* operator new(std::size_t size, std::align_val_t alignment) { return ::operator new(size, alignment); }
+    static void operator delete(void* block, std::size_t size) noexcept { FramePool::release(block, size); }
+    static void operator delete(void* block, std::size_t size, std::align_val_t alignment) noexcept {
+        ::operator delete(block, size, alignment);
+    }
 
 private:
     void run_entry() override {

@@ -63,13 +63,15 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     // F1, F2: outcome and FINISHED in one step.
     HEDDLE_ASSERT(waker.status_ != WakerStatus::queued, "INV-SCHED-03");
     ErrorValue thrown = std::exchange(coroutine.error_, {});
-    coroutine.error_ = outcome_of(coroutine, std::move(thrown));
-    if (coroutine.error_) { coroutine.drop_result(); }
+    if (thrown || coroutine.unwinding_ || coroutine.has_pending_ || waker.status_ == WakerStatus::ignored) [[unlikely]] {
+        coroutine.error_ = outcome_of(coroutine, std::move(thrown));
+        if (coroutine.error_) { coroutine.drop_result(); }
+    }
     waker.status_ = WakerStatus::none;
     waker.in_suspend_ = false;
     coroutine.finished_ = true;
     coroutine.set_closed();
-    const bool is_cancellation = coroutine.error_.is_cancellation();
+    const bool is_cancellation = coroutine.error_ && coroutine.error_.is_cancellation();
     if (observed()) [[unlikely]] {
         touch(coroutine.label_, "state", TouchMode::write);
         note(EventKind::finished, coroutine.label_, {}, !coroutine.error_ ? 0 : is_cancellation ? 2 : 1, 0,
@@ -101,7 +103,7 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
         }
     }
     // F7
-    waker.clean();
+    if (!waker.is_clean()) { waker.clean(); }
     if (!coroutine.started_) { coroutine.drop_entry(); }
     if (coroutine.extras_ && coroutine.extras_->dispose_hook) {
         try {

@@ -19,12 +19,6 @@ Runtime& current_runtime(const char* operation) {
     return scheduler->runtime();
 }
 
-void yield(SourceLocation at) {
-    Scheduler* scheduler = ambient_scheduler();
-    if (scheduler == nullptr || scheduler->state() != Scheduler::State::active) { return; }  // SCH-1
-    scheduler->yield_now({"yield", at});
-}
-
 CoroutineHandle current_coroutine() {
     return CoroutineHandle(&current_runtime("current_coroutine").scheduler().require_current("current_coroutine"));
 }

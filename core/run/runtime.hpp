@@ -133,7 +133,7 @@ auto ScopeRef::spawn(F&& entry, SourceLocation at) const {
 
 /// Lets everything that is ready run, then continues (SCH-30). A no-op where no runtime runs. Suspends: yes; throws a pending
 /// cancellation. Choice points: `dispatch`, `poll`.
-void yield(SourceLocation at = SourceLocation::current());
+inline void yield(SourceLocation at = SourceLocation::current()) { Scheduler::yield_ambient(at); }
 
 /// A handle of the running coroutine. Throws AsyncError outside one and in a scheduler phase (SCH-25).
 [[nodiscard]] CoroutineHandle current_coroutine();

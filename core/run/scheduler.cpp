@@ -9,16 +9,12 @@
 #include "heddle/core/run/unwind.hpp"
 
 namespace heddle {
-namespace {
 
-[[gnu::tls_model("initial-exec")]] thread_local Scheduler* ambient = nullptr;  // one load, no call
-
-}  // namespace
+constinit thread_local Scheduler* detail::ambient = nullptr;
 
 // Not inlined: the compiler may keep a thread-local's address across a stack switch.
-[[gnu::noinline]] Scheduler* ambient_scheduler() noexcept { return ambient; }
 [[gnu::noinline]] Scheduler* exchange_ambient_scheduler(Scheduler* scheduler) noexcept {
-    return std::exchange(ambient, scheduler);
+    return std::exchange(detail::ambient, scheduler);
 }
 
 // ── ready queue ──
@@ -229,12 +225,20 @@ void Scheduler::suspend(const WaitPoint& at) {
     return true;
 }
 
-void Scheduler::yield_now(const WaitPoint& at) {
+[[gnu::always_inline]] inline void Scheduler::yield_either_way(const WaitPoint& at) {
     CoroutineCore* const next = direct_successor();
     if (next != nullptr && current_ != scheduler_core_.get()) [[likely]] {
         if (yield_directly(*current_, *next, at)) [[likely]] { return; }
     }
     yield_the_long_way(at);
+}
+
+void Scheduler::yield_now(const WaitPoint& at) { yield_either_way(at); }
+
+void Scheduler::yield_ambient(SourceLocation at) {
+    Scheduler* const scheduler = ambient_scheduler();
+    if (scheduler == nullptr || scheduler->state_ != State::active) [[unlikely]] { return; }
+    scheduler->yield_either_way({"yield", at});
 }
 
 /// What the long way does after its switch.

@@ -143,6 +143,8 @@ public:
     void suspend(const WaitPoint& at);
     /// Steps 1 and 2 for calls that may turn out not to wait at all.
     void yield_now(const WaitPoint& at);
+    /// The same for the ambient scheduler; nothing where none is active (SCH-1).
+    static void yield_ambient(SourceLocation at);
     /// First event wins (WKR-9, WKR-10): true if this call decided the wait. Throws AsyncError "not suspended".
     bool resume(CoroutineCore& coroutine, EventSource* by, const Outcome& outcome);
     /// Waits until `target` finished and throws its error, if any (AWT-1). @param token may be null
@@ -276,6 +278,7 @@ private:
     bool yield_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at);
     void prefetch_ready() const;
     void finish_yield(CoroutineCore& self);
+    void yield_either_way(const WaitPoint& at);
     void yield_the_long_way(const WaitPoint& at);
     void note_wait(CoroutineCore& self, const WaitPoint& at);
     void deliver_pending(CoroutineCore& self);
@@ -408,8 +411,12 @@ private:
     std::vector<Label> candidates_;  // of the dispatch question, kept for its memory
 };
 
+namespace detail {
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit Scheduler* ambient;  // one load, no call
+}
+
 /// The scheduler whose coroutine runs on this thread, or null. Set by the scheduler; nodes of one World hand it over.
-[[nodiscard]] Scheduler* ambient_scheduler() noexcept;
+[[nodiscard]] inline Scheduler* ambient_scheduler() noexcept { return detail::ambient; }
 Scheduler* exchange_ambient_scheduler(Scheduler* scheduler) noexcept;
 
 }  // namespace heddle

@@ -334,6 +334,7 @@ bool ScopeCore::evaluate_alone() {
         evaluate_again_ = true;
         return false;
     }
+    if (waiters_.empty() && !cancelled_ && (main_ || active_ + zombies_ > 0)) { return true; }  // nobody to tell, nothing to end
     const Ref<ScopeCore> alive(this);
     evaluating_ = true;
     do {

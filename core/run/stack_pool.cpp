@@ -20,7 +20,7 @@ constexpr std::size_t shared_gap_pages = 16;
 constexpr std::uint32_t slab_stacks_first = 8;  // small, for worlds of three coroutines; doubled up to slab_stacks_max
 constexpr std::uint32_t slab_stacks_max = 256;
 static_assert(slab_stacks_first % StackPool::shared_group == 0, "a slab holds whole groups");
-static_assert(StackPool::colour_count * StackPool::colour_step <= 2048, "K4: half a page");
+static_assert(StackPool::colour_count * StackPool::colour_step <= 2048, "K4: less than half a page");
 
 // Stacks with a PROT_NONE page of their own, in the whole process: the limit on mappings is the process's, too.
 std::atomic<std::size_t> mapped_guard_stacks{0};

@@ -20,7 +20,7 @@
 // K3  Released stacks keep their pages, so a coroutine that follows another one takes no page fault. `trim` gives them
 //     back.
 // K4  Stack tops are spread over the cache sets ("colours"): the stacks of equally deep coroutines would otherwise all
-//     compete for the same few sets of every cache. The spread is half a page, so that a shallow parked coroutine still
+//     compete for the same few sets of every cache. The spread is 1.5 KiB, so that a coroutine that awaits something still
 //     costs one page.
 // K5  An overflow is reported by a signal handler on an alternate stack, which names the coroutine, and ends the
 //     process with SIGSEGV. The handler lives as long as any pool does and hands every other fault to the handler that
@@ -67,7 +67,7 @@ using StackOwnerName = void (*)(const void* stack_low, char* buffer, std::size_t
 
 class StackPool {
 public:
-    static constexpr std::size_t colour_count = 32;
+    static constexpr std::size_t colour_count = 24;
     static constexpr std::size_t colour_step = 64;  // a cache line
     static constexpr std::size_t shared_group = 8;
 

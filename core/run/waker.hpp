@@ -125,17 +125,17 @@ private:
     void note_triggered(Subscription& winner);
     void release(Subscription& node);
 
-    CoroutineCore& coroutine_;
-    Subscription* first_ = nullptr;
-    Subscription* last_ = nullptr;
-    Subscription* triggered_ = nullptr;       // W4, winner first
-    Subscription* triggered_last_ = nullptr;
-    Outcome outcome_;
-    std::unique_ptr<UniqueFunction<void()>> destructor_hook_;
     WakerStatus status_ = WakerStatus::none;
     Origin origin_ = Origin::none;
     bool in_suspend_ = false;      // suspend was entered past its step 4 and has not returned
     bool flush_pending_ = false;   // woken in a scheduler phase: subscriptions go at its flush point (SCH-26)
+    Subscription* first_ = nullptr;
+    Subscription* triggered_ = nullptr;       // W4, winner first
+    std::unique_ptr<UniqueFunction<void()>> destructor_hook_;
+    Outcome outcome_;
+    Subscription* last_ = nullptr;
+    Subscription* triggered_last_ = nullptr;
+    CoroutineCore& coroutine_;
 };
 
 }  // namespace heddle

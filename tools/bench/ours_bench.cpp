@@ -118,16 +118,9 @@ void measure_timers(benchmark::State& state) {
 
 }  // namespace
 
-#if defined(HEDDLE_WITHOUT_DOORS)
-
 void register_ours() {
-    benchmark::RegisterBenchmark("doors/without", measure_yield<0>, yield_works[0])->Iterations(9);
-}
-
-#else
-
-void register_ours() {
-    benchmark::RegisterBenchmark("doors/ours", measure_yield<0>, yield_works[0])->Iterations(9);
+    benchmark::RegisterBenchmark(has_doors ? "doors/ours" : "doors/without", measure_yield<0>, yield_works[0])->Iterations(9);
+    if (!has_doors) { return; }
     for (const YieldWork& work : yield_works) {
         benchmark::RegisterBenchmark((std::string(work.name) + "/ours").c_str(), measure_yield<0>, work)->Iterations(9);
     }
@@ -136,7 +129,5 @@ void register_ours() {
     benchmark::RegisterBenchmark("parked_bytes/ours", measure_parked)->Iterations(1);
     benchmark::RegisterBenchmark("timer/ours", measure_timers)->Iterations(3);
 }
-
-#endif
 
 }  // namespace heddle::bench
