@@ -328,9 +328,7 @@ public:
     static void* operator new(std::size_t size) { return FramePool::acquire(size); }
     static void* operator new(std::size_t size, std::align_val_t alignment) { return ::operator new(size, alignment); }
     static void operator delete(void* block, std::size_t size) noexcept { FramePool::release(block, size); }
-    static void operator delete(void* block, std::size_t size, std::align_val_t alignment) noexcept {
-        ::operator delete(block, size, alignment);
-    }
+    static void operator delete(void* block, std::align_val_t alignment) noexcept { ::operator delete(block, alignment); }
 
 private:
     void run_entry() override {

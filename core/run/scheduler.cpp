@@ -173,13 +173,12 @@ void Scheduler::suspend(const WaitPoint& at) {
 /// The coroutine that a yield of the running one switches to when nothing but a switch is to be done: nobody watches, nothing is due
 /// before the next dispatch, and another started coroutine is at the head. Null: the long way, which decides all the rest.
 [[gnu::always_inline]] inline CoroutineCore* Scheduler::direct_successor() const {
-    // One branch for all of it: the loads do not wait for each other.
-    const bool watched = observed() | may_choose() | (options_.dispatches_max != 0);
-    const bool due = (heartbeat_ != nullptr) | !microtasks_.empty() | static_cast<bool>(pending_) | second_phase_ | terminal_due_;
-    const bool closed = in_phase_ | (no_suspend_ > 0) | ready_.empty() | !globals_.clean() | !woken_.empty();
-    if (watched | due | closed) [[unlikely]] { return nullptr; }
+    const bool watched = detail::any(observed(), may_choose(), options_.dispatches_max != 0);
+    const bool due = detail::any(heartbeat_ != nullptr, !microtasks_.empty(), static_cast<bool>(pending_), second_phase_, terminal_due_);
+    const bool closed = detail::any(in_phase_, no_suspend_ > 0, ready_.empty(), !globals_.clean(), !woken_.empty());
+    if (detail::any(watched, due, closed)) [[unlikely]] { return nullptr; }
     CoroutineCore* const next = ready_.front();
-    return (next->waker_.status_ == WakerStatus::queued) & (next->fiber_ != nullptr) ? next : nullptr;
+    return detail::any(next->waker_.status_ != WakerStatus::queued, next->fiber_ == nullptr) ? nullptr : next;
 }
 
 /// With tens of thousands of ready coroutines a switch is mostly cache misses, and the queue knows what comes: one of them is asked for
@@ -196,8 +195,8 @@ void Scheduler::suspend(const WaitPoint& at) {
 /// SCH-30 to SCH-35 for that case: the same effects in one frame. False: nothing was done.
 [[gnu::always_inline]] inline bool Scheduler::yield_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at) {
     Waker& waker = self.waker_;
-    const bool special = self.unwinding_ | self.has_pending_ | self.has_switch_handlers_;
-    if (special | (self.fiber_ == nullptr) | !waker.is_clean()) [[unlikely]] { return false; }
+    const bool special = detail::any(self.unwinding_, self.has_pending_, self.has_switch_handlers_);
+    if (detail::any(special, self.fiber_ == nullptr, !waker.is_clean())) [[unlikely]] { return false; }
     if (reactor_.poll_due_in_place()) [[unlikely]] {
         poll_found_due_ = true;  // asked once per opportunity: the long way takes this answer
         return false;
@@ -214,8 +213,7 @@ void Scheduler::suspend(const WaitPoint& at) {
     self.wait_ = nullptr;
     if (dead_context_ != nullptr) [[unlikely]] { reap(); }
     // What others can have done to a queued coroutine: cancelled it, unwound it, given it switch handlers.
-    const bool changed = self.unwinding_ | self.has_switch_handlers_ | static_cast<bool>(waker.outcome_.error);
-    if (changed) [[unlikely]] {
+    if (detail::any(self.unwinding_, self.has_switch_handlers_, static_cast<bool>(waker.outcome_.error))) [[unlikely]] {
         waker.status_ = WakerStatus::result;
         finish_yield(self);
         return true;

@@ -28,6 +28,14 @@ namespace heddle {
 class CoroutineCore;
 class Waker;
 
+namespace detail {
+/// Whether one of them holds, with one branch for all: the loads do not wait for each other.
+template <class... Flags>
+[[gnu::always_inline]] constexpr bool any(Flags... flags) {
+    return (static_cast<unsigned>(flags) | ...) != 0;
+}
+}  // namespace detail
+
 enum class WakerStatus : std::uint8_t { none, waiting, queued, ignored, result };
 [[nodiscard]] std::string_view to_string(WakerStatus status);
 
@@ -115,9 +123,8 @@ private:
 
     /// Nothing for clean() to do.
     [[nodiscard]] bool is_clean() const {
-        const bool holds_something = (first_ != nullptr) | (triggered_ != nullptr) | (destructor_hook_ != nullptr);
-        const bool has_outcome = static_cast<bool>(outcome_.error) | outcome_.has_value | (origin_ != Origin::none);
-        return !(holds_something | has_outcome | flush_pending_ | (status_ != WakerStatus::none));
+        return !detail::any(first_ != nullptr, triggered_ != nullptr, destructor_hook_ != nullptr, static_cast<bool>(outcome_.error),
+                            outcome_.has_value, origin_ != Origin::none, flush_pending_, status_ != WakerStatus::none);
     }
     Subscription& append(EventSource& event, bool transfer);
     void start_events();
