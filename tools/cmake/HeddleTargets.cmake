@@ -40,6 +40,8 @@ target_compile_options(heddle_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns inside std::string's own operator+ (GCC bug 105651)
   $<$<BOOL:${HEDDLE_WERROR}>:-Werror>
+  # What a sanitizer finds it finds at -O1 too, and line tables are all that its reports need: a third of the compile time.
+  $<$<BOOL:${HEDDLE_SANITIZE}>:-O1;-g1>
   $<$<STREQUAL:${HEDDLE_SANITIZE},address>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>
   $<$<STREQUAL:${HEDDLE_SANITIZE},thread>:-fsanitize=thread;-fno-omit-frame-pointer>
   $<$<BOOL:${HEDDLE_COVERAGE}>:--coverage>)
