@@ -5,4 +5,8 @@
 #include "heddle/core/run/cancellation.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/channel.hpp"
+#include "heddle/core/sync/future.hpp"
+#include "heddle/core/sync/mutex.hpp"
+#include "heddle/core/sync/semaphore.hpp"
 #include "heddle/core/sync/sleep.hpp"

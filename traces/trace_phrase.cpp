@@ -60,6 +60,10 @@ Phrase phrase(const TraceEvent& event, const std::function<std::string(const std
         case EventKind::scope_requested: return {Detail::story, Place::running, of_what("requests the end of scope")};
         case EventKind::scope_terminated: return {Detail::story, Place::running, of_what("terminates scope")};
         case EventKind::scope_woken: return {Detail::story, Place::own, of_what("<- woken: the end of scope")};
+        case EventKind::granted: return {Detail::story, Place::own, of_what(("<- granted: " + event.note + " of").c_str())};
+        case EventKind::handed_on: return {Detail::story, Place::own, of_what(("hands on: " + event.note + " of").c_str())};
+        case EventKind::object_closed: return {Detail::story, Place::running, of_what("closes")};
+        case EventKind::reported: return {Detail::story, Place::running, "reports: " + event.note};
         case EventKind::delivered:
             return {Detail::story, Place::loop,
                     of_what("delivers") + (event.b != 0 ? " (error " + std::to_string(event.b) + ")" : "")};

@@ -62,7 +62,8 @@ void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorVal
 /// An accepted cancellation meets an unprotected, started coroutine: outcome of its wait, or pending (WKR-11, CAN-12).
 void Scheduler::end_wait_with(CoroutineCore& coroutine, const ErrorValue& reason) {
     Waker& waker = coroutine.waker_;
-    const bool in_window = waker.status_ == WakerStatus::queued || (waker.status_ == WakerStatus::result && waker.in_suspend_);
+    const bool in_window = !waker.kept_ &&  // CV-04: news that cannot be undone stays, and the cancellation follows it
+                           (waker.status_ == WakerStatus::queued || (waker.status_ == WakerStatus::result && waker.in_suspend_));
     if (waker.status_ == WakerStatus::waiting) {
         waker.outcome_ = {0, false, reason};
         waker.origin_ = Waker::Origin::cancel;

@@ -24,6 +24,17 @@ std::string Scheduler::deadlock_report() const {
     return text;
 }
 
+/// What the program's own objects can do about it: a channel that starves closes (CHAN-42).
+bool Scheduler::objects_resolve() {
+    std::vector<RuntimeObject*> asked;
+    for (RuntimeObject* object = objects_.front(); object != nullptr; object = objects_.next(*object)) { asked.push_back(object); }
+    begin_phase();
+    for (RuntimeObject* object : asked) { static_cast<void>(object->resolve_deadlock()); }
+    end_phase();
+    flush();
+    return !ready_.empty() || !microtasks_.empty() || reactor_.alive() || pending_;
+}
+
 void Scheduler::resolve_deadlock() {
     begin_phase();
     run_tick(TickMode::no_wait);  // pending close and error notifications (SCH-55.2)
@@ -33,7 +44,7 @@ void Scheduler::resolve_deadlock() {
         seen("deadlock.false_alarm");
         return;
     }
-    if (registry_.empty()) { return; }
+    if (registry_.empty() || objects_resolve()) { return; }
     if (options_.report_deadlocks) { std::fputs(deadlock_report().c_str(), stderr); }
     if (deadlock_seen_ && registry_.size() >= last_deadlock_size_) {
         seen("deadlock.no_progress");

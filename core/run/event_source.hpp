@@ -143,6 +143,13 @@ public:
     void mark_used() { used_ = true; }
     [[nodiscard]] bool is_used() const { return used_; }
 
+    // ── what becomes of its outcome (FUT-21, FUT-25) ──
+
+    /// Somebody waits for it or collects it: its error has somewhere to go.
+    virtual void on_awaited() {}
+    /// Its value was returned to somebody.
+    virtual void on_obtained() {}
+
     // ── as a token (AWT-10, TMO-02) ──
 
     /// Disarmed for good: it is closed, and yet it ends nobody's wait.

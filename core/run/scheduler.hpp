@@ -30,6 +30,7 @@
 #include "heddle/core/run/fiber.hpp"
 #include "heddle/core/run/microtasks.hpp"
 #include "heddle/core/run/reactor_event.hpp"
+#include "heddle/core/run/runtime_object.hpp"
 #include "heddle/core/run/scope.hpp"
 #include "heddle/core/run/stack_pool.hpp"
 #include "heddle/core/seam/chooser.hpp"
@@ -56,6 +57,12 @@ struct Context {
     Scheduler* scheduler = nullptr;
 };
 
+/// What goes to the error sink: an error that has nowhere else to go, or a remark about a misuse (CV-10, FUT-20).
+struct Diagnostic {
+    std::string text;
+    ErrorValue error{};
+};
+
 struct RuntimeOptions {
     StackOptions stack{};
     StackPool* stack_pool = nullptr;   ///< shared by worlds that follow each other; null: the runtime has its own
@@ -71,6 +78,8 @@ struct RuntimeOptions {
     std::uint64_t dispatches_max = 0;    ///< dispatches after which a run counts as endless (INV-LIVE-01); 0: no bound
     bool report_deadlocks = false;     ///< dump who waits for what to standard error (SCH-55.3)
     std::function<void(CoroutineHandle, ScopeRef)> on_zombie{};  ///< a coroutine became a zombie (ZOM-21); for logging, must not suspend
+    /// The error sink (CV-10); must not throw or suspend. Empty: one line on standard error, or none where an Observer sees it.
+    std::function<void(const Diagnostic&)> on_diagnostic{};
     bool shares_thread = false;        ///< one of a World's nodes, which hand the ambient runtime over at each switch
 };
 
@@ -171,6 +180,8 @@ public:
     /// An error that arose without a coroutine, on behalf of a scope (ERR-11): a fresh internal coroutine of it, or of a child of it if it
     /// is not open, throws the error, which then takes the way of ERR-1. Legal in a scheduler phase. A cancellation is dropped.
     void report_for_scope(ScopeCore& scope, ErrorValue error);
+    /// To the error sink. Legal at any time; never throws.
+    void report(Diagnostic diagnostic) noexcept;
     void shutdown(const ErrorValue& reason);
     [[nodiscard]] bool is_shutting_down() const { return shutting_down_; }
     [[nodiscard]] bool has_second_phase_begun() const { return second_phase_; }
@@ -209,6 +220,7 @@ public:
 
     [[nodiscard]] const IntrusiveList<CoroutineCore, RegistryTag>& registry() const { return registry_; }
     [[nodiscard]] const Ring<CoroutineCore*>& ready_queue() const { return ready_; }
+    [[nodiscard]] const IntrusiveList<RuntimeObject, RuntimeObject>& objects() const { return objects_; }
     [[nodiscard]] std::size_t active_count() const { return active_count_; }
     [[nodiscard]] bool epilogue_armed() const { return epilogue_timer_ && epilogue_timer_->loop_refs() > 0; }
     [[nodiscard]] std::uint32_t epilogue_expiries() const { return epilogue_expiries_; }
@@ -252,6 +264,7 @@ private:
     friend class Waker;
     friend class FinallyRun;
     friend class CoroutineHandle;
+    friend class RuntimeObject;
 
     /// Where the scheduler coroutine goes on when it gains control (SCH-37, SCH-43).
     enum class Entry : std::uint8_t { after_dispatch, poll };
@@ -325,6 +338,7 @@ private:
 
     // deadlock.cpp
     void resolve_deadlock();
+    bool objects_resolve();
 
     // zombie.cpp
     void active_count_changed();
@@ -369,6 +383,7 @@ private:
     std::vector<CoroutineCore*> woken_;  // woken in this phase, subscriptions still in place (SCH-26)
 
     IntrusiveList<CoroutineCore, RegistryTag> registry_;
+    IntrusiveList<RuntimeObject, RuntimeObject> objects_;
     IntrusiveList<CoroutineCore, RegistryTag> kept_errors_;  // finished ones whose error waits on a handle (ERR-9)
     std::size_t active_count_ = 0;
     std::uint64_t last_coroutine_id_ = 0;

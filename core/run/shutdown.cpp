@@ -11,6 +11,7 @@
 // X2  Shutdown starts at most once per run; the second phase ends unconditionally (INV-SHUT-01, INV-SHUT-06).
 // X3  A cancellation is never an exit exception (INV-CAN-08).
 #include <algorithm>
+#include <cstdio>
 
 #include "heddle/core/run/finally_run.hpp"
 #include "heddle/core/run/scheduler.hpp"
@@ -93,6 +94,7 @@ Scheduler::~Scheduler() {
     while (CoroutineCore* coroutine = kept_errors_.front()) { coroutine->forget_kept_error(); }
     main_core_.reset();
     drop_own_scopes();
+    while (objects_.pop_front() != nullptr) {}  // RO1
 }
 
 /// The scopes that the runtime made for itself go without finally handlers: nothing of a program lives in them any more.
@@ -360,6 +362,22 @@ UniqueFunction<void()> Scheduler::set_heartbeat(UniqueFunction<void()> handler) 
     heartbeat_ = handler ? std::make_shared<UniqueFunction<void()>>(std::move(handler)) : nullptr;
     if (!previous) { return {}; }
     return [previous = std::move(previous)] { (*previous)(); };
+}
+
+void Scheduler::report(Diagnostic diagnostic) noexcept {
+    try {
+        if (diagnostic.error) { diagnostic.text += ": " + diagnostic.error.describe(); }
+        note(EventKind::reported, {}, {}, 0, 0, diagnostic.text);
+        if (options_.on_diagnostic) {
+            const NoSuspend region(*this);
+            options_.on_diagnostic(diagnostic);
+        } else if (observer_ == nullptr) {
+            std::fprintf(stderr, "heddle: %s\n", diagnostic.text.c_str());
+        }
+    } catch (...) {
+        // A sink that fails has nobody to tell it to (CV-10).
+        seen("report.sink_failed");
+    }
 }
 
 Label Scheduler::object_label(std::string_view kind) {

@@ -193,6 +193,7 @@ void Waker::clean() {
     outcome_ = {};
     origin_ = Origin::none;
     status_ = WakerStatus::none;
+    kept_ = false;
 }
 
 EventSource* Waker::begin_with_timeout(Duration timeout, EventSource* token) {

@@ -111,6 +111,10 @@ public:
         }
     }
 
+    /// What has just ended this wait can be neither undone nor handed on: a cancellation in the window leaves it as it is and becomes
+    /// pending (CV-04). Called by a primitive in the step that wakes.
+    void keep_outcome() { kept_ = true; }
+
     [[nodiscard]] CoroutineCore& coroutine() const { return coroutine_; }
     /// Run by the next clean (WKR-1): a combinator's context goes with its wait.
     void set_destructor_hook(UniqueFunction<void()> hook) { destructor_hook_ = std::make_unique<UniqueFunction<void()>>(std::move(hook)); }
@@ -135,6 +139,7 @@ private:
     WakerStatus status_ = WakerStatus::none;
     Origin origin_ = Origin::none;
     bool in_suspend_ = false;      // suspend was entered past its step 4 and has not returned
+    bool kept_ = false;            // keep_outcome
     bool flush_pending_ = false;   // woken in a scheduler phase: subscriptions go at its flush point (SCH-26)
     Subscription* first_ = nullptr;
     Subscription* triggered_ = nullptr;       // W4, winner first

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::count
     "spawned", "started", "parked", "woken", "resumed", "yielded", "fast_return", "doomed", "finished", "finalized", "switched",
     "cancel_requested", "cancel_delivered", "cancel_deferred", "protect_entered", "protect_left", "became_zombie",
     "scope_opened", "scope_requested", "scope_closed", "scope_terminated", "scope_woken",
+    "wait_begun", "granted", "grant_spent", "handed_on", "wait_left", "value_in", "value_out", "object_closed", "reported",
     "event_started", "event_stopped", "notified", "delivered", "tick_begin", "tick_end", "clock",
     "microtask_added", "microtask_run", "microtask_skipped", "microtask_dropped", "heartbeat",
     "handler_enter", "handler_leave", "handler_finish", "finally_run",

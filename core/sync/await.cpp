@@ -17,7 +17,9 @@ void refuse_itself(const Scheduler& scheduler, const EventSource* event) {
 
 /// Somebody waits for it, so that its outcome is used; a wait that has been overdue for long closes it now (TMO-02).
 void visit(EventSource& event) {
+    event.scheduler().touch(cell(event.label(), "state"), TouchMode::read);
     event.mark_used();
+    event.on_awaited();
     event.settle();
 }
 
@@ -201,6 +203,9 @@ Collected await_collect(std::span<EventSource* const> inputs, const CollectOptio
     if (!cancelled && (fails || options.cancel_rest)) { cancel_and_wait(scheduler, inputs, at); }
     if (interrupted) { interrupted.rethrow(); }
     if (context.failed() && options.mode != CollectMode::any) { context.first_error.rethrow(); }
+    for (const std::size_t index : context.collected.order) {
+        if (!context.collected.outcomes[index].error) { inputs[index]->on_obtained(); }  // FUT-25
+    }
     return std::move(context.collected);
 }
 
