@@ -148,6 +148,9 @@ public:
     [[nodiscard]] const Context* context() const { return context_; }
     [[nodiscard]] std::uint32_t handle_count() const { return handles_; }
 
+    /// Where core/sync keeps the coroutine's own context values (CTX-2).
+    [[nodiscard]] std::shared_ptr<void>& context_slot() { return extras().context_slot; }
+
     /// Run once at F7; replaces an earlier one.
     void set_dispose_hook(UniqueFunction<void(CoroutineCore&)> hook) { extras().dispose_hook = std::move(hook); }
 
@@ -193,6 +196,7 @@ private:
         std::vector<UniqueFunction<void(CoroutineHandle)>> finally_handlers;
         std::vector<SwitchHandler*> switch_handlers;
         UniqueFunction<void(CoroutineCore&)> dispose_hook;
+        std::shared_ptr<void> context_slot;
         std::uint32_t unwinds = 0;  // how often the unwinding token was thrown into it (SCH-72)
     };
     Extras& extras() {

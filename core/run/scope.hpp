@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ public:
 
     [[nodiscard]] bool replay(Outcome& outcome) const override;
     [[nodiscard]] std::string describe() const override;
+
+    /// Where core/sync keeps the scope's context values; freed with the scope (CTX-1, CTX-8).
+    [[nodiscard]] std::shared_ptr<void>& context_slot() { return context_slot_; }
+    [[nodiscard]] const std::shared_ptr<void>& context_slot() const { return context_slot_; }
 
     void bind(ScopeResource& resource) { resources_.push_back(&resource); }
     void unbind(ScopeResource& resource) { std::erase(resources_, &resource); }
@@ -146,6 +151,7 @@ private:
     IntrusiveList<CoroutineCore, MemberTag> members_;
     IntrusiveList<Waiter, Waiter> waiters_;
     std::vector<ScopeResource*> resources_;
+    std::shared_ptr<void> context_slot_;
     std::vector<UniqueFunction<void(ScopeRef)>> finally_handlers_;
     ScopeErrorHandler error_handler_;
     ScopeErrorHandler child_handler_;

@@ -372,6 +372,7 @@ void ChannelState::put_back(void* value, std::uint64_t number) {
     const Ref<ChannelState> alive(this);
     store_return(value, number);
     ++returned_;
+    scheduler().note(EventKind::value_in, {}, object_label(), static_cast<std::int64_t>(number), 1);
     take_back_receive();
     grant_values();
     commit();

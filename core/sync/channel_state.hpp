@@ -134,6 +134,8 @@ public:
     /// Living waiters without a grant.
     [[nodiscard]] std::size_t waiting_receivers() const;
     [[nodiscard]] std::size_t waiting_senders() const;
+    /// Of the senders, those without an offer.
+    [[nodiscard]] std::size_t waiting_for_slot() const { return detail::living_count(senders_); }
     [[nodiscard]] bool has_dead_waiter() const;
     [[nodiscard]] bool has_pending_future() const;
     [[nodiscard]] bool is_guarded() const { return guard_ != Guard::none; }

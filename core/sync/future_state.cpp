@@ -65,6 +65,7 @@ bool FutureCore::cancel(const ErrorValue& reason, const std::source_location& at
 }
 
 void FutureCore::attach(Ref<Derivation> derivation) {
+    derivation->child->derived_ = true;
     mark_used();
     handled_ = true;  // its error reaches the child, and is the child's from then on (FUT-21)
     touch_looked();

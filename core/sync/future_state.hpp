@@ -88,7 +88,7 @@ public:
     [[nodiscard]] std::uint32_t consumer_count() const { return consumers_; }
     [[nodiscard]] std::uint32_t producer_count() const { return producers_; }
     /// Something inside the runtime will settle it: a channel, a group (INV-FUT-09).
-    [[nodiscard]] virtual bool has_source() const { return false; }
+    [[nodiscard]] virtual bool has_source() const { return derived_; }
     [[nodiscard]] std::size_t child_count() const { return children_.size(); }
 
     void on_awaited() override { handled_ = true; }
@@ -129,6 +129,7 @@ private:
     bool ignored_ = false;
     bool exempt_ = false;
     bool reported_ = false;
+    bool derived_ = false;
 };
 
 }  // namespace heddle

@@ -113,4 +113,11 @@ void visit_coroutines(const Scheduler& scheduler, F&& visit) {
     for (const CoroutineCore* c = registry.front(); c != nullptr; c = registry.next(*c)) { visit(*c); }
 }
 
+/// What the program made in this runtime: mutexes, channels, groups.
+template <class F>
+void visit_objects(const Scheduler& scheduler, F&& visit) {
+    const auto& objects = scheduler.objects();
+    for (const RuntimeObject* object = objects.front(); object != nullptr; object = objects.next(*object)) { visit(*object); }
+}
+
 }  // namespace heddle::prop

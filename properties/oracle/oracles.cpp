@@ -14,6 +14,9 @@ sim::OracleList all_oracles() {
     list.push_back(make_zombie_oracle());
     list.push_back(make_reactor_oracle());
     list.push_back(make_end_oracle());
+    list.push_back(make_wait_oracle());
+    list.push_back(make_channel_oracle());
+    list.push_back(make_group_oracle());
     return list;
 }
 

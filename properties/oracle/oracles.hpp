@@ -22,6 +22,9 @@ namespace heddle::prop {
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_zombie_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_reactor_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_end_oracle();
+[[nodiscard]] std::unique_ptr<sim::Oracle> make_wait_oracle();
+[[nodiscard]] std::unique_ptr<sim::Oracle> make_channel_oracle();
+[[nodiscard]] std::unique_ptr<sim::Oracle> make_group_oracle();
 
 /// One of each.
 [[nodiscard]] sim::OracleList all_oracles();

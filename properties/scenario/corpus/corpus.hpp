@@ -31,6 +31,9 @@ namespace corpus {
 [[nodiscard]] std::vector<sim::Scenario> timer_area();
 [[nodiscard]] std::vector<sim::Scenario> shutdown_area();
 [[nodiscard]] std::vector<sim::Scenario> harness_area();
+[[nodiscard]] std::vector<sim::Scenario> channel_area();
+[[nodiscard]] std::vector<sim::Scenario> future_area();
+[[nodiscard]] std::vector<sim::Scenario> group_area();
 
 }  // namespace corpus
 }  // namespace heddle::prop
