@@ -11,5 +11,6 @@
 #include "heddle/core/sync/iterate.hpp"
 #include "heddle/core/sync/mutex.hpp"
 #include "heddle/core/sync/semaphore.hpp"
+#include "heddle/core/sync/shared.hpp"
 #include "heddle/core/sync/sleep.hpp"
 #include "heddle/core/sync/task_group.hpp"

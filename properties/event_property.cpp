@@ -9,7 +9,6 @@
 #include <array>
 #include <memory>
 #include <set>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Waker& my_waker() { return current_coroutine().core().waker(); }
-void suspend_here() { the_scheduler().suspend({"wait", std::source_location::current()}); }
+void suspend_here() { the_scheduler().suspend({"wait", SourceLocation::current()}); }
 
 /// What an error and those before it say, newest first.
 std::vector<std::string> messages(const ErrorValue& error) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/known_counts.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/simreactor/world/anywhere.hpp"
 #include "heddle/simreactor/world/scenario.hpp"

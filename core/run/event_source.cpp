@@ -126,7 +126,7 @@ bool OneShotEvent::complete(std::int64_t value) {
         scheduler().touch(label_, "state", TouchMode::read);
         return false;
     }
-    scheduler().touch(label_, "state", TouchMode::write);
+    if (!waits_unseen()) { scheduler().touch(label_, "state", TouchMode::write); }
     outcome_ = {value, true, {}};
     notify_and_close(outcome_);
     return true;

@@ -150,6 +150,14 @@ public:
     /// Its value was returned to somebody.
     virtual void on_obtained() {}
 
+    // ── as an object of a search ──
+
+    /// Waits for it leave no footprint: whether somebody came before or after it happened shows nowhere. Only for events that neither a
+    /// timeout, a token, a cancellation, a close nor a look at them can meet, and whose waiters take what completes them
+    /// (TouchMode::take); set before anybody waits.
+    void leave_waits_unseen() { waits_unseen_ = true; }
+    [[nodiscard]] bool waits_unseen() const { return waits_unseen_; }
+
     // ── as a token (AWT-10, TMO-02) ──
 
     /// Disarmed for good: it is closed, and yet it ends nobody's wait.
@@ -202,6 +210,7 @@ private:
     bool closed_in_pass_ = false;
     bool error_handled_ = false;
     bool used_ = false;
+    bool waits_unseen_ = false;
 };
 
 /// The token of a wait that is about to begin, marked as used. @param token may be null

@@ -71,7 +71,7 @@ bool Scheduler::resume(CoroutineCore& coroutine, EventSource* by, const Outcome&
     Waker& waker = coroutine.waker_;
     switch (waker.status_) {
         case WakerStatus::waiting: {
-            touch(coroutine.label_, "wait", TouchMode::write);
+            if (by == nullptr || !by->waits_unseen()) { touch(coroutine.label_, "wait", TouchMode::write); }
             waker.outcome_ = outcome;
             waker.origin_ = Waker::Origin::event;
             if (in_phase_ && &coroutine == current_) {

@@ -242,6 +242,11 @@ public:
         if (observed()) [[unlikely]] { observer_->on_touch(cell(object, field, index), mode); }
     }
 
+    /// The running step touches nothing else that others see, whatever they did before it. Said before it touches anything.
+    void state_footprint(Cell where, TouchMode mode) const {
+        if (observer_ != nullptr) [[unlikely]] { observer_->on_statement(where, mode); }
+    }
+
     /// Events whose callbacks run form a non-suspendable region.
     class NoSuspend {
     public:

@@ -110,7 +110,7 @@ void Waker::start_events() {
     for (Subscription* node = first_; node != nullptr && status_ == WakerStatus::waiting; node = node->next_) {
         if (!node->first_for_event_) { continue; }
         EventSource& event = *node->held_;
-        coroutine_.scheduler().touch(event.label(), "state", TouchMode::read);
+        if (!event.waits_unseen()) { coroutine_.scheduler().touch(event.label(), "state", TouchMode::read); }
         if (!event.is_closed()) {
             event.start();
             node->started_ = !event.is_closed();

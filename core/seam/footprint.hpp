@@ -10,10 +10,16 @@
 
 namespace heddle {
 
-/// Commuting classes conflict with everything but themselves.
-enum class TouchMode : std::uint8_t { read, write, add, set, max };
+/// Commuting classes (add, set, max) conflict with everything but themselves. `give` and `take` conflict with nothing: they say that
+/// what takes the cell was impossible until everything that gave it so far had happened (a join, a hand-over).
+enum class TouchMode : std::uint8_t { read, write, add, set, max, give, take };
 
-[[nodiscard]] constexpr bool conflicts(TouchMode a, TouchMode b) { return a != b || a == TouchMode::write; }
+/// True for the modes that order steps without being a conflict.
+[[nodiscard]] constexpr bool is_order(TouchMode mode) { return mode >= TouchMode::give; }
+[[nodiscard]] constexpr bool conflicts(TouchMode a, TouchMode b) {
+    if (is_order(a) || is_order(b)) { return false; }
+    return a != b || a == TouchMode::write;
+}
 [[nodiscard]] std::string_view to_string(TouchMode mode);
 
 /// hash(object label, field, index): no counter, no address.

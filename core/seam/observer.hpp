@@ -18,6 +18,8 @@ public:
     virtual ~Observer() = default;
     virtual void on_event(const Event& event) = 0;
     virtual void on_touch(Cell cell, TouchMode mode) { (void)cell, (void)mode; }
+    /// The running step states a cell of its footprint before it touches any: with its other statements, all that others may see of it.
+    virtual void on_statement(Cell cell, TouchMode mode) { (void)cell, (void)mode; }
 };
 
 /// Several observers as one, called in order of addition.
@@ -31,6 +33,9 @@ public:
     }
     void on_touch(Cell cell, TouchMode mode) override {
         for (Observer* observer : observers_) { observer->on_touch(cell, mode); }
+    }
+    void on_statement(Cell cell, TouchMode mode) override {
+        for (Observer* observer : observers_) { observer->on_statement(cell, mode); }
     }
 
 private:

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::count
     "unhandled", "shutdown_begun", "second_phase", "deadlock", "unwound",
     "epilogue_entered", "epilogue_left", "epilogue_expired", "run_ended", "seen", "user", "violated"};
 
-constexpr std::array<std::string_view, 5> touch_names{"R", "W", "C-add", "C-set", "C-max"};
+constexpr std::array<std::string_view, 7> touch_names{"R", "W", "C-add", "C-set", "C-max", "give", "take"};
 constexpr std::array<std::string_view, 9> source_names{"none",   "timer",   "poll", "proxy",    "trigger",
                                                        "signal", "process", "task", "operation"};
 constexpr std::array<std::string_view, 20> operation_names{

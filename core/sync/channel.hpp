@@ -16,7 +16,6 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -83,7 +82,7 @@ private:
 template <class T>
 class ReceiveFuture final : public FutureCoreOf<T>, public ChannelReceiver {
 public:
-    ReceiveFuture(ChannelOf<T>& channel, const std::source_location& at)
+    ReceiveFuture(ChannelOf<T>& channel, SourceLocation at)
         : FutureCoreOf<T>(channel.scheduler(), "receive_async", at), channel_(&channel), at_(at) {}
 
     [[nodiscard]] bool has_source() const override { return is_linked(); }
@@ -110,7 +109,7 @@ private:
     }
 
     Ref<ChannelOf<T>> channel_;
-    std::source_location at_;
+    SourceLocation at_;
     std::uint64_t number_ = 0;
 };
 
@@ -156,7 +155,7 @@ public:
     /// has fired already; a cancellation. One that comes when the value is delivered already does not undo it: send returns, and the
     /// cancellation is thrown by the next suspension (CHAN-12).
     /// Suspends: unless there is room. Cost: O(1), no allocation once the buffer has grown. Source: docs/spec/11-channel.md.
-    void send(T value, const Token& token = {}, std::source_location at = std::source_location::current()) const {
+    void send(T value, const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
         Stored stored = State::store(std::move(value));
         state().send(&stored, token.event(), at);
     }
@@ -171,7 +170,7 @@ public:
     /// Takes the oldest value, waiting for one while the channel is open. Values left inside a closed one are received first (CHAN-15).
     /// Throws: ChannelError when it is closed and drained, or all that is left is promised (CHAN-48); OperationCanceled, also if a value
     /// is there and the token has fired already; a cancellation, and then took nothing. Suspends: unless a value is free. Cost: O(1).
-    [[nodiscard]] T receive(const Token& token = {}, std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] T receive(const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
         std::optional<Stored> stored;
         state().receive(&stored, token.event(), at);
         return State::take(std::move(*stored));
@@ -186,7 +185,7 @@ public:
     }
     /// A future of the next value, in order of arrival among the receivers. Never suspends. Dropped while pending it takes nothing;
     /// dropped with a value that nobody obtained it puts it back, to be received before anything else (CHAN-47).
-    [[nodiscard]] Future<T> receive_async(std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future<T> receive_async(SourceLocation at = SourceLocation::current()) const {
         auto* future = new detail::ReceiveFuture<T>(state(), at);
         Future<T> handle(future);
         state().receive_async(*future);

@@ -143,7 +143,7 @@ TEST_F(ChannelCloseTest, ClosesWithItsLastHandle) {  // CHAN-26
         Future<int> future = channel->receive_async();
         auto waiter = spawn([this, state = Ref<ChannelState>(&channel->state())] {
             std::optional<int> value;
-            log(reason([&] { state->receive(&value, nullptr, std::source_location::current()); }));
+            log(reason([&] { state->receive(&value, nullptr, SourceLocation::current()); }));
         });
         yield();
         std::optional<Channel<int>> copy(*channel);

@@ -179,7 +179,7 @@ void ChannelState::enter(void* value) {
 
 // ── sending (11.2, 11.3) ──
 
-void ChannelState::send(void* value, EventSource* token, const std::source_location& at) {
+void ChannelState::send(void* value, EventSource* token, SourceLocation at) {
     CoroutineCore& self = scheduler().require_suspendable("send");
     EventSource* const ends_it = live_token(token);  // S1
     const Ref<ChannelState> alive(this);
@@ -206,7 +206,7 @@ void ChannelState::send(void* value, EventSource* token, const std::source_locat
     update_guard();
 }
 
-void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, const std::source_location& at) {
+void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, SourceLocation at) {
     WaitEntry entry(*this, self, "send");
     senders_.push_back(entry);
     try {
@@ -236,7 +236,7 @@ void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, const 
 }
 
 /// S5.
-void ChannelState::offer(void* value, CoroutineCore& self, EventSource* token, const std::source_location& at) {
+void ChannelState::offer(void* value, CoroutineCore& self, EventSource* token, SourceLocation at) {
     WaitEntry entry(*this, self, "delivery");
     Offer mine{value, entry};
     HEDDLE_ASSERT(offer_ == nullptr && buffered_ == 0, "INV-CHAN-11");
@@ -289,7 +289,7 @@ SendResult ChannelState::try_send(void* value) {
 
 // ── receiving (11.4) ──
 
-std::uint64_t ChannelState::receive(void* to, EventSource* token, const std::source_location& at) {
+std::uint64_t ChannelState::receive(void* to, EventSource* token, SourceLocation at) {
     CoroutineCore& self = scheduler().require_suspendable("receive");
     EventSource* const ends_it = live_token(token);  // R1
     const Ref<ChannelState> alive(this);

@@ -24,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <source_location>
 #include <string>
 
 #include "heddle/core/run/scope.hpp"
@@ -98,12 +97,12 @@ public:
 
     // ── operations; `value` is a stored value to move from, `to` an optional one to move into ──
 
-    void send(void* value, EventSource* token, const std::source_location& at);
+    void send(void* value, EventSource* token, SourceLocation at);
     [[nodiscard]] SendResult try_send(void* value);
     /// What try_send would answer now.
     [[nodiscard]] SendResult can_send() const;
     /// @returns the value's number, for the events of who takes it
-    std::uint64_t receive(void* to, EventSource* token, const std::source_location& at);
+    std::uint64_t receive(void* to, EventSource* token, SourceLocation at);
     [[nodiscard]] ReceiveResult try_receive(void* to, std::uint64_t& number);
     /// Completes it, rejects it, or queues it in order of arrival (CHAN-19).
     void receive_async(ChannelReceiver& future);
@@ -186,8 +185,8 @@ private:
 
     void scope_requested(ScopeCore& scope) override;
 
-    void wait_for_slot(CoroutineCore& self, EventSource* token, const std::source_location& at);
-    void offer(void* value, CoroutineCore& self, EventSource* token, const std::source_location& at);
+    void wait_for_slot(CoroutineCore& self, EventSource* token, SourceLocation at);
+    void offer(void* value, CoroutineCore& self, EventSource* token, SourceLocation at);
     void enter(void* value);
     void settle_debts();
     void settle_offer();

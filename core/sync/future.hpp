@@ -17,7 +17,6 @@
 
 #include <functional>
 #include <optional>
-#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -42,7 +41,7 @@ public:
 
     /// @returns false, and the value is dropped, if it was settled before
     template <class... Args>
-    bool complete(const std::source_location& at, Args&&... args) {
+    bool complete(SourceLocation at, Args&&... args) {
         if (is_settled()) {
             touch_looked();
             return false;
@@ -59,7 +58,7 @@ private:
 
 /// Calls `body` and settles the child with what it returns; `body` may throw.
 template <class U, class Body>
-void settle_with(FutureCoreOf<U>& child, const std::source_location& at, const ErrorValue& cause, Body&& body) {
+void settle_with(FutureCoreOf<U>& child, SourceLocation at, const ErrorValue& cause, Body&& body) {
     try {
         if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
             body();
@@ -78,7 +77,7 @@ void settle_with(FutureCoreOf<U>& child, const std::source_location& at, const E
 }
 
 template <class T>
-void pass_on(const FutureCoreOf<T>& source, FutureCoreOf<T>& child, const std::source_location& at) {
+void pass_on(const FutureCoreOf<T>& source, FutureCoreOf<T>& child, SourceLocation at) {
     if (source.error()) {
         child.finish_like(source, at);
     } else {
@@ -198,21 +197,21 @@ public:
     ~Future() { release(); }
 
     /// Futures that are settled from the start (FUT-07).
-    [[nodiscard]] static Future completed(Stored value, std::source_location at = std::source_location::current())
+    [[nodiscard]] static Future completed(Stored value, SourceLocation at = SourceLocation::current())
         requires(!std::is_void_v<T>)
     {
         Future future = make(at);
         future.core_->complete(at, std::move(value));
         return future;
     }
-    [[nodiscard]] static Future completed(std::source_location at = std::source_location::current())
+    [[nodiscard]] static Future completed(SourceLocation at = SourceLocation::current())
         requires(std::is_void_v<T>)
     {
         Future future = make(at);
         future.core_->complete(at);
         return future;
     }
-    [[nodiscard]] static Future failed(ErrorValue error, std::source_location at = std::source_location::current()) {
+    [[nodiscard]] static Future failed(ErrorValue error, SourceLocation at = SourceLocation::current()) {
         if (!error) { throw ValueError("Future::failed: an error is missing"); }
         Future future = make(at);
         future.core_->finish(std::move(error), at);
@@ -221,7 +220,7 @@ public:
 
     /// Waits for its outcome: returns the value or throws the error. A settled one answers without suspending and beats a fired token
     /// (AWC-01). Throws: OperationCanceled when the token fires first; a cancellation. Suspends: unless settled.
-    Value await(const Token& token = {}, std::source_location at = std::source_location::current()) const {
+    Value await(const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
         const Future alive(*this);  // the handle that was awaited may go meanwhile
         static_cast<void>(await_event(core(), token, at));
         core().on_obtained();
@@ -246,7 +245,7 @@ public:
 
     /// Rejects a pending one (FUT-04); a settled one is left alone. Stops no work by itself. @returns true if it took effect
     /// @param reason of the Cancellation family, else ValueError; empty: AsyncCancellation
-    bool cancel(const ErrorValue& reason = {}, std::source_location at = std::source_location::current()) const {
+    bool cancel(const ErrorValue& reason = {}, SourceLocation at = SourceLocation::current()) const {
         return core().cancel(reason, at);
     }
     /// Silences both diagnostics for this future alone (FUT-23).
@@ -257,7 +256,7 @@ public:
 
     /// f(value) → the child's value; any type but a reference. Not flattened: a future that f returns is the value (FUT-19).
     template <class F>
-    [[nodiscard]] auto map(F&& f, std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] auto map(F&& f, SourceLocation at = SourceLocation::current()) const {
         using Function = std::decay_t<F>;
         using U = typename detail::MapResult<Function, T>::type;
         static_assert(!std::is_reference_v<U>, "map: a future holds no reference");
@@ -265,12 +264,12 @@ public:
     }
     /// f(const ErrorValue&) → the child's value, also for a cancellation (FUT-18).
     template <class F>
-    [[nodiscard]] Future catch_error(F&& f, std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future catch_error(F&& f, SourceLocation at = SourceLocation::current()) const {
         return derive<T>(new detail::CatchDerivation<T, std::decay_t<F>>(std::forward<F>(f)), "catch", at);
     }
     /// f() or f(const ErrorValue&), which is empty behind a value.
     template <class F>
-    [[nodiscard]] Future finally(F&& f, std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future finally(F&& f, SourceLocation at = SourceLocation::current()) const {
         return derive<T>(new detail::FinallyDerivation<T, std::decay_t<F>>(std::forward<F>(f)), "finally", at);
     }
 
@@ -291,10 +290,10 @@ private:
     template <class U>
     friend class Future;
 
-    static Future make(const std::source_location& at) { return Future(new Core(current_runtime("future").scheduler(), "future", at)); }
+    static Future make(SourceLocation at) { return Future(new Core(current_runtime("future").scheduler(), "future", at)); }
 
     template <class U>
-    Future<U> derive(Derivation* made, const char* name, const std::source_location& at) const {
+    Future<U> derive(Derivation* made, const char* name, SourceLocation at) const {
         const Ref<Derivation> derivation(made);
         Scheduler& scheduler = core().scheduler();
         Future<U> child(new detail::FutureCoreOf<U>(scheduler, name, at));
@@ -317,9 +316,9 @@ public:
     using Stored = typename Core::Stored;
 
     /// Of the running coroutine's runtime; AsyncError outside one.
-    explicit FutureState(std::source_location at = std::source_location::current())
+    explicit FutureState(SourceLocation at = SourceLocation::current())
         : FutureState(current_runtime("future").scheduler(), at) {}
-    explicit FutureState(Runtime& runtime, std::source_location at = std::source_location::current())
+    explicit FutureState(Runtime& runtime, SourceLocation at = SourceLocation::current())
         : FutureState(runtime.scheduler(), at) {}
     FutureState(const FutureState& other) : core_(other.core_) {
         if (core_ != nullptr) { core_->add_producer(); }
@@ -336,31 +335,31 @@ public:
     [[nodiscard]] Future<T> future() const { return Future<T>(core_); }
 
     /// Throws AsyncError that says where it was settled, if it was (FUT-03). Suspends: no; nobody runs inside. Legal in callbacks.
-    void complete(Stored value, std::source_location at = std::source_location::current()) const
+    void complete(Stored value, SourceLocation at = SourceLocation::current()) const
         requires(!std::is_void_v<T>)
     {
         if (!try_complete(std::move(value), at)) { core_->refuse_settled("complete"); }
     }
-    void complete(std::source_location at = std::source_location::current()) const
+    void complete(SourceLocation at = SourceLocation::current()) const
         requires(std::is_void_v<T>)
     {
         if (!try_complete(at)) { core_->refuse_settled("complete"); }
     }
-    void error(ErrorValue error, std::source_location at = std::source_location::current()) const {
+    void error(ErrorValue error, SourceLocation at = SourceLocation::current()) const {
         if (!try_error(std::move(error), at)) { core_->refuse_settled("error"); }
     }
     /// False if it was settled before; the value is dropped then.
-    bool try_complete(Stored value, std::source_location at = std::source_location::current()) const
+    bool try_complete(Stored value, SourceLocation at = SourceLocation::current()) const
         requires(!std::is_void_v<T>)
     {
         return core_->complete(at, std::move(value));
     }
-    bool try_complete(std::source_location at = std::source_location::current()) const
+    bool try_complete(SourceLocation at = SourceLocation::current()) const
         requires(std::is_void_v<T>)
     {
         return core_->complete(at);
     }
-    bool try_error(ErrorValue error, std::source_location at = std::source_location::current()) const {
+    bool try_error(ErrorValue error, SourceLocation at = SourceLocation::current()) const {
         if (!error) { throw ValueError("future: an error is missing"); }
         return core_->finish(std::move(error), at);
     }
@@ -370,13 +369,13 @@ public:
     }
 
 private:
-    FutureState(Scheduler& scheduler, const std::source_location& at) : core_(new Core(scheduler, "future", at)) { core_->add_producer(); }
+    FutureState(Scheduler& scheduler, SourceLocation at) : core_(new Core(scheduler, "future", at)) { core_->add_producer(); }
     Core* core_ = nullptr;
 };
 
 /// Waits for a future as for a coroutine.
 template <class T>
-typename Future<T>::Value await(const Future<T>& target, const Token& token = {}, std::source_location at = std::source_location::current()) {
+typename Future<T>::Value await(const Future<T>& target, const Token& token = {}, SourceLocation at = SourceLocation::current()) {
     return target.await(token, at);
 }
 

@@ -6,11 +6,11 @@
 namespace heddle {
 namespace {
 
-std::string place(const std::source_location& at) { return std::string(at.file_name()) + ":" + std::to_string(at.line()); }
+std::string place(SourceLocation at) { return std::string(at.file_name()) + ":" + std::to_string(at.line()); }
 
 }  // namespace
 
-FutureCore::FutureCore(Scheduler& scheduler, std::string_view name, const std::source_location& at)
+FutureCore::FutureCore(Scheduler& scheduler, std::string_view name, SourceLocation at)
     : EventSource(scheduler), label_(scheduler.object_label(name)), created_(at), settled_(at) {}
 
 std::string FutureCore::created_at() const { return place(created_); }
@@ -30,7 +30,7 @@ void FutureCore::refuse_settled(const char* operation) const {
     throw AsyncError(std::string(operation) + ": the future was settled before, at " + settled_at());
 }
 
-bool FutureCore::finish(ErrorValue error, const std::source_location& at) {
+bool FutureCore::finish(ErrorValue error, SourceLocation at) {
     if (is_closed()) {
         touch_looked();
         return false;
@@ -47,12 +47,12 @@ bool FutureCore::finish(ErrorValue error, const std::source_location& at) {
     return true;
 }
 
-void FutureCore::finish_like(const FutureCore& source, const std::source_location& at) {
+void FutureCore::finish_like(const FutureCore& source, SourceLocation at) {
     exempt_ = exempt_ || source.exempt_;
     finish(source.error_, at);
 }
 
-bool FutureCore::cancel(const ErrorValue& reason, const std::source_location& at) {
+bool FutureCore::cancel(const ErrorValue& reason, SourceLocation at) {
     if (reason && !reason.is_cancellation()) { throw ValueError("cancel: the reason is not a cancellation"); }
     if (is_closed()) {
         touch_looked();
@@ -92,7 +92,7 @@ void FutureCore::start(const Ref<Derivation>& derivation) {
         coroutine->set_dispose_hook([kept = Ref<FutureCore>(&child)](CoroutineCore& ended) {
             if (kept->is_settled()) { return; }
             kept->finish(ended.error() ? ended.error() : ErrorValue::make<AsyncCancellation>("the callback of the future did not end"),
-                         std::source_location::current());
+                         SourceLocation::current());
         });
         SpawnOptions options;
         options.name = Name::of(derivation->name);

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +46,7 @@ public:
     Ref<FutureCore> child;
     Ref<ScopeCore> scope;     // FUT-11
     const char* name = "then";
-    std::source_location at;
+    SourceLocation at;
 
     void add_reference() { ++references_; }
     void drop_reference() {
@@ -60,7 +59,7 @@ private:
 
 class FutureCore : public EventSource {
 public:
-    FutureCore(Scheduler& scheduler, std::string_view name, const std::source_location& at);
+    FutureCore(Scheduler& scheduler, std::string_view name, SourceLocation at);
 
     [[nodiscard]] bool is_settled() const { return is_closed(); }
     [[nodiscard]] bool is_rejected() const { return is_closed() && static_cast<bool>(error_); }
@@ -68,11 +67,11 @@ public:
     void touch_looked() const;
 
     /// The value has been stored (empty `error`), or not. @returns false, and nothing happens, if it was settled before
-    bool finish(ErrorValue error, const std::source_location& at);
+    bool finish(ErrorValue error, SourceLocation at);
     /// The same error as that of the source that it comes from, which may be one that is never reported.
-    void finish_like(const FutureCore& source, const std::source_location& at);
+    void finish_like(const FutureCore& source, SourceLocation at);
     /// FUT-04. @param reason of the Cancellation family, else ValueError; empty: AsyncCancellation
-    bool cancel(const ErrorValue& reason, const std::source_location& at);
+    bool cancel(const ErrorValue& reason, SourceLocation at);
     /// FUT-03: throws AsyncError that says where it was settled.
     [[noreturn]] void refuse_settled(const char* operation) const;
 
@@ -120,8 +119,8 @@ private:
     Label label_;
     ErrorValue error_;
     std::vector<Ref<Derivation>> children_;
-    std::source_location created_;
-    std::source_location settled_;
+    SourceLocation created_;
+    SourceLocation settled_;
     std::uint32_t consumers_ = 0;
     std::uint32_t producers_ = 0;
     bool handled_ = false;

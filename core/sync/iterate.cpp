@@ -13,7 +13,7 @@ namespace {
 /// One call of iterate, on the caller's stack: the caller is there until the last worker has left.
 class Iterating {
 public:
-    Iterating(Scheduler& scheduler, NextCall next, std::size_t limit, const std::source_location& at)
+    Iterating(Scheduler& scheduler, NextCall next, std::size_t limit, SourceLocation at)
         : scheduler_(scheduler), next_(std::move(next)), limit_(limit), at_(at), scope_(Scope::inherited()),
           done_(OneShotEvent::make(scheduler, "iterate")) {
         scope_.as_not_safely();
@@ -165,7 +165,7 @@ private:
     Scheduler& scheduler_;
     NextCall next_;
     std::size_t limit_;
-    std::source_location at_;
+    SourceLocation at_;
     Scope scope_;
     Ref<OneShotEvent> done_;
     ErrorValue first_error_;
@@ -179,7 +179,7 @@ private:
 
 }  // namespace
 
-void run_iterate(NextCall next, const IterateOptions& options, const std::source_location& at) {
+void run_iterate(NextCall next, const IterateOptions& options, SourceLocation at) {
     if (options.concurrency < 0) { throw ValueError("iterate: the concurrency is negative"); }
     Scheduler& scheduler = current_runtime("iterate").scheduler();
     static_cast<void>(scheduler.require_suspendable("iterate"));

@@ -17,7 +17,6 @@
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -39,7 +38,7 @@ namespace detail {
 /// Advances the source and hands out a call for its next element; empty at the end. May suspend and throw.
 using NextCall = UniqueFunction<UniqueFunction<Iteration()>()>;
 
-void run_iterate(NextCall next, const IterateOptions& options, const std::source_location& at);
+void run_iterate(NextCall next, const IterateOptions& options, SourceLocation at);
 
 template <class F, class T>
 Iteration call_element(F& f, T& element, std::size_t index) {
@@ -76,7 +75,7 @@ struct OptionalValue<std::optional<T>> {
 /// Throws: ValueError if the concurrency is negative; the first error of f or of the source, when the callbacks in flight were
 /// cancelled and have ended (ITR-07); a cancellation of the caller, likewise (ITR-10). Suspends: unless the source is an empty range.
 template <class Source, class F>
-void iterate(Source&& source, F&& f, const IterateOptions& options = {}, std::source_location at = std::source_location::current()) {
+void iterate(Source&& source, F&& f, const IterateOptions& options = {}, SourceLocation at = SourceLocation::current()) {
     using Function = std::remove_reference_t<F>;
     Function& function = f;
     std::size_t index = 0;

@@ -19,7 +19,7 @@ Ref<SemaphoreState> make_state(Scheduler& scheduler, std::string_view name) {
 Mutex::Mutex(std::string_view name) : state_(make_state(current_runtime("mutex").scheduler(), name)) {}
 Mutex::Mutex(Runtime& runtime, std::string_view name) : state_(make_state(runtime.scheduler(), name)) {}
 
-void Mutex::lock(const Token& token, std::source_location at) {
+void Mutex::lock(const Token& token, SourceLocation at) {
     if (is_mine()) { throw AsyncError("mutex: the caller holds it already"); }
     state_->acquire(1, token.event(), at);
 }
@@ -91,7 +91,7 @@ Condition::Condition(std::string_view name) : state_(new ConditionState(current_
 Condition::Condition(Runtime& runtime, std::string_view name) : state_(new ConditionState(runtime.scheduler(), name)) {}
 Condition::~Condition() { state_->abandon(); }
 
-void Condition::wait(Lock& lock, const Token& token, std::source_location at) {
+void Condition::wait(Lock& lock, const Token& token, SourceLocation at) {
     const Ref<ConditionState> state = state_;
     Scheduler& scheduler = state->scheduler();
     CoroutineCore& self = scheduler.require_suspendable("condition");

@@ -14,7 +14,6 @@
 // Choice points: none; who runs next is the scheduler's. Books and cells: semaphore_state.hpp; a condition has one cell, `queue`.
 #pragma once
 
-#include <source_location>
 #include <string_view>
 #include <utility>
 
@@ -36,7 +35,7 @@ public:
 
     /// Throws: AsyncError if the caller holds it, and outside a coroutine; OperationCanceled, also if the token has fired already; a
     /// cancellation, and then does not hold it. Suspends: unless it is free. Cost: O(1), no allocation.
-    void lock(const Token& token = {}, std::source_location at = std::source_location::current());
+    void lock(const Token& token = {}, SourceLocation at = SourceLocation::current());
     /// True if it was free and is the caller's now. Never suspends.
     [[nodiscard]] bool try_lock();
     /// Gives it to the oldest waiter, which runs later. Throws AsyncError, with nothing changed, if the caller does not hold it.
@@ -56,7 +55,7 @@ private:
 /// Holds a mutex and gives it up, wherever it is destroyed. Movable; suspends in its constructor only.
 class Lock {
 public:
-    explicit Lock(Mutex& mutex, const Token& token = {}, std::source_location at = std::source_location::current()) {
+    explicit Lock(Mutex& mutex, const Token& token = {}, SourceLocation at = SourceLocation::current()) {
         mutex.lock(token, at);
         state_ = mutex.state_;
         held_ = true;
@@ -98,10 +97,10 @@ public:
     /// Gives the mutex up, waits for a notification and takes the mutex again, whatever the wait ended with; a cancellation that comes
     /// while it is taken again is thrown when it is held. Only terminal unwinding leaves with it given up.
     /// Throws: AsyncError if the lock is not held; OperationCanceled; a cancellation. Suspends: yes, without spurious wake-ups.
-    void wait(Lock& lock, const Token& token = {}, std::source_location at = std::source_location::current());
+    void wait(Lock& lock, const Token& token = {}, SourceLocation at = SourceLocation::current());
     /// Waits until `holds()` is true; asked with the mutex held. What it throws comes out of this call.
     template <class Predicate>
-    void wait_until(Lock& lock, Predicate&& holds, const Token& token = {}, std::source_location at = std::source_location::current()) {
+    void wait_until(Lock& lock, Predicate&& holds, const Token& token = {}, SourceLocation at = SourceLocation::current()) {
         while (!holds()) { wait(lock, token, at); }
     }
 

@@ -20,7 +20,7 @@ void Semaphore::check(std::size_t count) const {
     if (count > state_->permits_max()) { throw ValueError("semaphore: more than there can ever be"); }
 }
 
-void Semaphore::acquire(std::size_t count, const Token& token, std::source_location at) {
+void Semaphore::acquire(std::size_t count, const Token& token, SourceLocation at) {
     check(count);
     state_->acquire(count, token.event(), at);
 }

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <source_location>
 #include <string_view>
 #include <utility>
 
@@ -43,7 +42,7 @@ public:
     /// Takes `count` permits, in order of arrival. A token that fires ends this wait only.
     /// Throws: ValueError if count is 0 or above permits_max; OperationCanceled, also if the token has fired already; a cancellation, and
     /// then holds nothing; AsyncError outside a coroutine. Suspends: unless they are free and nobody waits. Cost: O(1), no allocation.
-    void acquire(std::size_t count = 1, const Token& token = {}, std::source_location at = std::source_location::current());
+    void acquire(std::size_t count = 1, const Token& token = {}, SourceLocation at = SourceLocation::current());
     /// True if it took them: they are free, and nobody waits. Never suspends.
     [[nodiscard]] bool try_acquire(std::size_t count = 1);
     /// Gives permits back, and serves whom they satisfy, oldest first; nobody runs inside this call. Legal in callbacks.
@@ -65,7 +64,7 @@ private:
 class Permit {
 public:
     explicit Permit(Semaphore& semaphore, std::size_t count = 1, const Token& token = {},
-                    std::source_location at = std::source_location::current())
+                    SourceLocation at = SourceLocation::current())
         : count_(count) {
         semaphore.acquire(count, token, at);
         state_ = semaphore.state_;

@@ -70,7 +70,7 @@ bool SemaphoreState::try_acquire(std::size_t count) {
     return true;
 }
 
-void SemaphoreState::acquire(std::size_t count, EventSource* token, const std::source_location& at) {
+void SemaphoreState::acquire(std::size_t count, EventSource* token, SourceLocation at) {
     CoroutineCore& self = scheduler().require_suspendable(side_);
     EventSource* const ends_it = live_token(token);
     if (abandoned_) { throw AsyncError(std::string(what_) + " is gone"); }

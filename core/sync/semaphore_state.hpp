@@ -19,7 +19,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
 #include "heddle/core/sync/detail/wait_entry.hpp"
 #include "heddle/core/sync/token.hpp"
@@ -34,7 +33,7 @@ public:
 
     /// Takes `count` units, waiting for its turn. Throws the token's OperationCanceled, a cancellation, AsyncError once the handle is
     /// gone. Suspends: unless it fits at once.
-    void acquire(std::size_t count, EventSource* token, const std::source_location& at);
+    void acquire(std::size_t count, EventSource* token, SourceLocation at);
     [[nodiscard]] bool try_acquire(std::size_t count);
     /// Gives units back and serves whom they satisfy. Runs nobody, never throws; allowed in a scheduler phase.
     void release(std::size_t count);

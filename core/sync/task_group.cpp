@@ -5,7 +5,7 @@
 
 namespace heddle::detail {
 
-void leave_group(GroupState& group, ErrorValue thrown, const std::source_location& at) {
+void leave_group(GroupState& group, ErrorValue thrown, SourceLocation at) {
     const Ref<GroupState> alive(&group);
     if (!thrown) {
         group.close();

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <optional>
-#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,7 +48,7 @@ template <class T>
 template <class R>
 class JoinFuture : public FutureCoreOf<R>, public GroupWait {
 public:
-    JoinFuture(GroupState& group, GroupWaitKind which, bool ignores, const std::source_location& at)
+    JoinFuture(GroupState& group, GroupWaitKind which, bool ignores, SourceLocation at)
         : FutureCoreOf<R>(group.scheduler(), "join", at), GroupWait(which, ignores), group_(&group), at_(at) {
         this->never_report();
     }
@@ -74,7 +73,7 @@ protected:
     }
 
     Ref<GroupState> group_;
-    std::source_location at_;
+    SourceLocation at_;
     std::vector<std::shared_ptr<GroupTask>> taken_;
 
 private:
@@ -166,13 +165,13 @@ public:
     /// Suspends: while there is no room.
     template <class F>
         requires std::is_invocable_v<std::decay_t<F>&>
-    TaskKey spawn(F&& f, std::source_location at = std::source_location::current()) {
+    TaskKey spawn(F&& f, SourceLocation at = SourceLocation::current()) {
         return state().spawn(nullptr, "task", make_of(std::forward<F>(f)), at);
     }
     /// Under a key of the program's own. Throws AsyncError if it is present (GRP-06).
     template <class F>
         requires std::is_invocable_v<std::decay_t<F>&>
-    TaskKey spawn_with_key(const TaskKey& key, F&& f, std::source_location at = std::source_location::current()) {
+    TaskKey spawn_with_key(const TaskKey& key, F&& f, SourceLocation at = SourceLocation::current()) {
         return state().spawn(&key, "task", make_of(std::forward<F>(f)), at);
     }
 
@@ -184,7 +183,7 @@ public:
     void dispose() const { state().dispose(); }
     /// Waits until nothing is queued or running; never throws for a task's error (GRP-20). Throws AsyncError on an open group,
     /// OperationCanceled, a cancellation. Suspends: unless it is so already.
-    void await_completion(const Token& token = {}, std::source_location at = std::source_location::current()) const {
+    void await_completion(const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
         state().await_completion(token.event(), false, at);
     }
 
@@ -225,7 +224,7 @@ public:
         [[nodiscard]] const Settled<T>* operator->() const { return &*settled_; }
         Iterator& operator++() {
             GroupState& state = group_->state();
-            const std::shared_ptr<GroupTask> task = state.next_settled(state.is_consuming() ? 0 : last_, std::source_location::current());
+            const std::shared_ptr<GroupTask> task = state.next_settled(state.is_consuming() ? 0 : last_, SourceLocation::current());
             if (task == nullptr) {
                 group_ = nullptr;
                 return *this;
@@ -251,8 +250,8 @@ protected:
         if (state_ != nullptr) { state_->add_handle(); }
     }
 
-    [[nodiscard]] Future<T> one(GroupWaitKind kind, const std::source_location& at) const { return make<T, JoinOne<T>>(kind, false, at); }
-    [[nodiscard]] Future<Results> many(GroupWaitKind kind, bool ignores_errors, const std::source_location& at) const {
+    [[nodiscard]] Future<T> one(GroupWaitKind kind, SourceLocation at) const { return make<T, JoinOne<T>>(kind, false, at); }
+    [[nodiscard]] Future<Results> many(GroupWaitKind kind, bool ignores_errors, SourceLocation at) const {
         return make<Results, JoinMany<T>>(kind, ignores_errors, at);
     }
 
@@ -265,7 +264,7 @@ private:
         };
     }
     template <class R, class Core>
-    [[nodiscard]] Future<R> make(GroupWaitKind kind, bool ignores_errors, const std::source_location& at) const {
+    [[nodiscard]] Future<R> make(GroupWaitKind kind, bool ignores_errors, SourceLocation at) const {
         auto* core = new Core(state(), kind, ignores_errors, at);
         Future<R> future(core);
         core->ignore();  // until it is there for good: a refused one was never anybody's
@@ -289,13 +288,13 @@ public:
 
     /// Results by key, in the order of spawning, when nothing is queued or running any more; the errors as one composite instead, if
     /// there is any and they are not ignored (GRP-12, GRP-13).
-    [[nodiscard]] Future<typename Base::Results> all(bool ignore_errors = false, std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future<typename Base::Results> all(bool ignore_errors = false, SourceLocation at = SourceLocation::current()) const {
         return this->many(GroupWaitKind::all, ignore_errors, at);
     }
     /// The first task that settles, success or failure; the same one for every call (GRP-14, GRP-16). AsyncError without tasks.
-    [[nodiscard]] Future<T> race(std::source_location at = std::source_location::current()) const { return this->one(GroupWaitKind::race, at); }
+    [[nodiscard]] Future<T> race(SourceLocation at = SourceLocation::current()) const { return this->one(GroupWaitKind::race, at); }
     /// The first success, the same for every call; a composite if the group is finished without one (GRP-15). AsyncError without tasks.
-    [[nodiscard]] Future<T> any(std::source_location at = std::source_location::current()) const { return this->one(GroupWaitKind::any, at); }
+    [[nodiscard]] Future<T> any(SourceLocation at = SourceLocation::current()) const { return this->one(GroupWaitKind::any, at); }
 
     /// Snapshots of what has settled (GRP-18). Reading the errors marks them as handled.
     [[nodiscard]] typename Base::Results results() const {
@@ -339,16 +338,16 @@ public:
 
     /// The next task that settles; pending joins are served in the order of their creation, one task each (SET-02, SET-04). AsyncError
     /// if the set has no entries. A join that nobody obtained gives its task back (SET-09).
-    [[nodiscard]] Future<T> join_next(std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future<T> join_next(SourceLocation at = SourceLocation::current()) const {
         return this->one(GroupWaitKind::join_next, at);
     }
     /// The next that succeeds; failures stay.
-    [[nodiscard]] Future<T> join_any(std::source_location at = std::source_location::current()) const {
+    [[nodiscard]] Future<T> join_any(SourceLocation at = SourceLocation::current()) const {
         return this->one(GroupWaitKind::join_any, at);
     }
     /// Everything, when nothing is queued or running any more; the set is empty then, errors or not (SET-07).
     [[nodiscard]] Future<typename Base::Results> join_all(bool ignore_errors = false,
-                                                          std::source_location at = std::source_location::current()) const {
+                                                          SourceLocation at = SourceLocation::current()) const {
         return this->many(GroupWaitKind::join_all, ignore_errors, at);
     }
     /// Gets the number of entries left when the set is closed and finished (SET-08).
@@ -361,14 +360,14 @@ public:
 
 namespace detail {
 /// The waits of with_group, behind fn (GRP-30). @param thrown what left fn, or no error
-void leave_group(GroupState& group, ErrorValue thrown, const std::source_location& at);
+void leave_group(GroupState& group, ErrorValue thrown, SourceLocation at);
 }  // namespace detail
 
 /// Calls `fn(group)` and returns when no task and no other coroutine of the group's scope is alive (GRP-30).
 /// Throws: the unhandled errors of the tasks as one CompositeError; what fn threw, with them as its previous; a cancellation of the
 /// caller, which cancels the group. Suspends: until everything has ended.
 template <class T = void, class F>
-void with_group(const TaskGroupOptions& options, F&& fn, std::source_location at = std::source_location::current()) {
+void with_group(const TaskGroupOptions& options, F&& fn, SourceLocation at = SourceLocation::current()) {
     TaskGroup<T> group(options);
     ErrorValue thrown;
     try {

@@ -70,7 +70,7 @@ void GroupState::touch() const { scheduler().touch(cell(object_label(), "tasks")
 
 // ── adding (13.2) ──
 
-TaskKey GroupState::spawn(const TaskKey* given, std::string_view name, GroupTask::Make make, const std::source_location& at) {
+TaskKey GroupState::spawn(const TaskKey* given, std::string_view name, GroupTask::Make make, SourceLocation at) {
     const Ref<GroupState> alive(this);
     CoroutineCore& self = scheduler().require_current("spawn");
     touch();
@@ -120,7 +120,7 @@ TaskKey GroupState::spawn(const TaskKey* given, std::string_view name, GroupTask
     return key;
 }
 
-void GroupState::accept(const TaskKey& key, std::string_view name, GroupTask::Make make, const std::source_location& at, bool starts) {
+void GroupState::accept(const TaskKey& key, std::string_view name, GroupTask::Make make, SourceLocation at, bool starts) {
     auto task = std::make_shared<GroupTask>();
     task->key = key;
     task->make = std::move(make);
@@ -475,7 +475,7 @@ void GroupState::put_back(std::vector<TaskPtr> tasks) {
     after_change();
 }
 
-void GroupState::await_completion(EventSource* token, bool until_terminal, const std::source_location& at) {
+void GroupState::await_completion(EventSource* token, bool until_terminal, SourceLocation at) {
     const Ref<GroupState> alive(this);
     CoroutineCore& self = scheduler().require_suspendable("await_completion");
     EventSource* const ends_it = live_token(token);
@@ -496,7 +496,7 @@ void GroupState::await_completion(EventSource* token, bool until_terminal, const
     }
 }
 
-TaskPtr GroupState::next_settled(std::uint64_t after, const std::source_location& at) {
+TaskPtr GroupState::next_settled(std::uint64_t after, SourceLocation at) {
     const Ref<GroupState> alive(this);
     CoroutineCore& self = scheduler().require_current("iterate a group");
     while (true) {

@@ -19,7 +19,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,7 +55,7 @@ struct GroupTask {
     bool handled = false;          ///< its error went somewhere
     Ref<CoroutineCore> coroutine;  ///< keeps the result
     Make make;
-    std::source_location at;
+    SourceLocation at;
     std::string name;
 
     [[nodiscard]] bool is_settled() const { return completed != 0; }
@@ -98,7 +97,7 @@ public:
     // ── adding (13.2) ──
 
     /// @param key  null: the next integer. Suspends: while there is neither a slot nor room.
-    TaskKey spawn(const TaskKey* key, std::string_view name, GroupTask::Make make, const std::source_location& at);
+    TaskKey spawn(const TaskKey* key, std::string_view name, GroupTask::Make make, SourceLocation at);
     void close();
     void cancel(const ErrorValue& reason);
     void dispose();
@@ -112,9 +111,9 @@ public:
     /// What a join took was obtained: its key may be used again (SET-01).
     void release_key(const GroupTask& task);
     /// GRP-20; with `until_terminal` also on an open group. Throws AsyncError on an open one otherwise.
-    void await_completion(EventSource* token, bool until_terminal, const std::source_location& at);
+    void await_completion(EventSource* token, bool until_terminal, SourceLocation at);
     /// The settled task with the lowest completion number above `after`; parks while there is none. Null once terminal and all yielded.
-    std::shared_ptr<GroupTask> next_settled(std::uint64_t after, const std::source_location& at);
+    std::shared_ptr<GroupTask> next_settled(std::uint64_t after, SourceLocation at);
     void deliver(const std::shared_ptr<GroupTask>& task);
     void add_finally(UniqueFunction<void()> callback);
 
@@ -166,7 +165,7 @@ private:
     class TaskEnd;
 
     void scope_requested(ScopeCore& scope) override;
-    void accept(const TaskKey& key, std::string_view name, GroupTask::Make make, const std::source_location& at, bool starts);
+    void accept(const TaskKey& key, std::string_view name, GroupTask::Make make, SourceLocation at, bool starts);
     bool start(const std::shared_ptr<GroupTask>& task);
     void ended(const std::shared_ptr<GroupTask>& task, const ErrorValue& error);
     void settle(GroupTask& task, const ErrorValue& error);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of the waker oracle: the arrows of a wait, its outcome, what may replace it.
-#include <source_location>
 #include <stdexcept>
 
 #include "heddle/core/run/reactor_event.hpp"
@@ -146,7 +145,7 @@ OracleCases waker_cases() {
                  waker.clean();
                  waker.resume_when(*timer, WakeBy::resolve);
                  if (broken) { timer->closed_ = true; }
-                 Stage::scheduler().suspend({"await", std::source_location::current()});
+                 Stage::scheduler().suspend({"await", SourceLocation::current()});
                  waker.clean();
              });
              yield();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/properties/scenario/all.hpp"
 
+#include "heddle/properties/litmus/litmus.hpp"
 #include "heddle/properties/oracle/oracles.hpp"
 #include "heddle/properties/scenario/corpus/corpus.hpp"
 #include "heddle/properties/planted/scenarios.hpp"
@@ -20,6 +21,7 @@ std::vector<sim::Scenario> list() {
     append(all, spec_scenarios());
     all.push_back(program_scenario());
     append(all, corpus_scenarios());
+    append(all, litmus_scenarios());
     append(all, planted_scenarios());
     return all;
 }

@@ -37,14 +37,17 @@ private:
 /// One strategy: prepares the next schedule, learns from its end.
 class Sampler {
 public:
-    Sampler(const ExploreOptions& options, trace::Order order) : options_(options), exhaustive_(search_options(options)) {
+    Sampler(const ExploreOptions& options, trace::Order order)
+        : options_(options), exhaustive_(search_options(options)), reduced_(reduced_options(options)) {
         seed_ = hash_mix(options.seed, static_cast<std::uint64_t>(order));
     }
 
     /// Null when there is no other schedule.
     Chooser* next() {
         switch (options_.strategy) {
-            case Strategy::exhaustive: return exhaustive_.next() ? &exhaustive_ : nullptr;
+            case Strategy::exhaustive:
+                if (options_.reduction) { return reduced_.next() ? &reduced_ : nullptr; }
+                return exhaustive_.next() ? &exhaustive_ : nullptr;
             case Strategy::random: random_.begin(hash_mix(seed_, count_++)); return &random_;
             case Strategy::delay:
                 drawn_ = {hash_mix(seed_, count_), options_.bound.value_or(2), std::max<std::uint64_t>(length_, 1)};
@@ -58,7 +61,13 @@ public:
     /// The chooser of the present schedule, at its beginning again.
     Chooser* rewind() {
         switch (options_.strategy) {
-            case Strategy::exhaustive: exhaustive_.rewind(); return &exhaustive_;
+            case Strategy::exhaustive:
+                if (options_.reduction) {
+                    reduced_.rewind();
+                    return &reduced_;
+                }
+                exhaustive_.rewind();
+                return &exhaustive_;
             case Strategy::random: random_.begin(hash_mix(seed_, count_ - 1)); return &random_;
             case Strategy::delay: delay_.begin(drawn_); return &delay_;
         }
@@ -66,13 +75,24 @@ public:
     }
 
     void finish(bool extend) {
-        if (options_.strategy == Strategy::exhaustive) { exhaustive_.finish(extend); }
+        if (options_.strategy == Strategy::exhaustive) { options_.reduction ? reduced_.finish(extend) : exhaustive_.finish(extend); }
         if (options_.strategy == Strategy::delay) { length_ = std::max(length_, delay_.points()); }
     }
 
-    [[nodiscard]] const ExhaustiveSearch& exhaustive() const { return exhaustive_; }
+    /// Who has to watch the runs; null: nobody.
+    Observer* observer() { return options_.reduction ? &reduced_ : nullptr; }
+    [[nodiscard]] const ReducedSearch& reduced() const { return reduced_; }
+    [[nodiscard]] bool complete() const { return options_.reduction ? reduced_.complete() : exhaustive_.complete(); }
+    [[nodiscard]] std::uint32_t depth() const { return options_.reduction ? reduced_.depth() : exhaustive_.depth(); }
 
 private:
+    static ReducedSearch::Options reduced_options(const ExploreOptions& options) {
+        ReducedSearch::Options search;
+        search.reduction = options.reduction.value_or(Reduction::source);
+        search.count_traces = options.reduction == Reduction::none;
+        return search;
+    }
+
     static ExhaustiveSearch::Options search_options(const ExploreOptions& options) {
         ExhaustiveSearch::Options search;
         search.deviations_max = options.bound;
@@ -81,6 +101,7 @@ private:
 
     const ExploreOptions& options_;
     ExhaustiveSearch exhaustive_;
+    ReducedSearch reduced_;
     RandomChooser random_{0};
     DelayChooser delay_{{}};
     DelayChooser::Options drawn_{};
@@ -106,6 +127,9 @@ public:
         if (options_.strategy != Strategy::exhaustive) {
             report_.complete = false;
             report_.traces = distinct_.size();
+        } else if (options_.reduction) {
+            report_.reduction = to_string(*options_.reduction);
+            report_.traces -= std::min(report_.traces, baseline_repeats_);
         } else {
             report_.traces = report_.runs - baseline_repeats_;
         }
@@ -145,18 +169,24 @@ private:
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
         World world(wanted);
         Sampler sampler(options_, order);
+        if (sampler.observer() != nullptr) { world.mutable_options().observers.push_back(sampler.observer()); }
         bool first_run = true;
         while (!done()) {
             if (report_.runs >= runs_max || (options_.seconds_max > 0 && (report_.runs & 63U) == 0 && seconds() >= options_.seconds_max)) {
                 report_.stopped = report_.runs >= options_.runs_max || report_.runs < runs_max;
+                add_reduced(sampler);
                 return false;
             }
             if ((report_.runs & 255U) == 0 && options_.stop && options_.stop()) {
                 report_.stopped = true;
+                add_reduced(sampler);
                 return false;
             }
             Chooser* chooser = sampler.next();
-            if (chooser == nullptr) { return sampler.exhaustive().complete(); }
+            if (chooser == nullptr) {
+                add_reduced(sampler);
+                return sampler.complete();
+            }
             const bool counts = options_.strategy != Strategy::exhaustive;
             if (counts) {
                 counting_.begin(*chooser);
@@ -176,14 +206,23 @@ private:
             sampler.finish(!violated);
             if (options_.progress && report_.runs % options_.progress_every == 0) { tell(order, sampler); }
         }
+        add_reduced(sampler);
         return false;
+    }
+
+    /// What a reduction says about one order.
+    void add_reduced(const Sampler& sampler) {
+        if (!options_.reduction) { return; }
+        report_.traces += sampler.reduced().traces();
+        report_.redundant += sampler.reduced().redundant();
     }
 
     void tell(trace::Order order, const Sampler& sampler) const {
         Progress progress;
         progress.runs = report_.runs;
-        progress.distinct = options_.strategy == Strategy::exhaustive ? report_.runs : distinct_.size();
-        progress.depth = options_.strategy == Strategy::exhaustive ? sampler.exhaustive().depth() : 0;
+        progress.distinct = options_.reduction ? report_.traces + sampler.reduced().traces()
+                            : options_.strategy == Strategy::exhaustive ? report_.runs : distinct_.size();
+        progress.depth = options_.strategy == Strategy::exhaustive ? sampler.depth() : 0;
         progress.seconds = seconds();
         progress.order = order;
         options_.progress(progress);
@@ -260,6 +299,10 @@ void validate(const ExploreOptions& options) {
     if (options.seconds_max < 0) { throw ValueError("explore: a budget of seconds must not be negative"); }
     if (options.seconds_max > 0 && !options.clock) { throw ValueError("explore: a budget in seconds needs a clock"); }
     if (options.violations_max == 0) { throw ValueError("explore: at least one violation is looked for"); }
+    if (options.reduction && options.strategy != Strategy::exhaustive) {
+        throw ValueError("explore: a reduction belongs to the strategy exhaustive");
+    }
+    if (options.reduction && options.bound) { throw ValueError("explore: a reduced search has no bound on deviations"); }
     static_cast<void>(Timing::at(options.time));  // refuses levels that are not built
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/simreactor/explore/reduced_search.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/simreactor/world/world.hpp"
 
@@ -38,6 +39,8 @@ struct ExploreOptions {
     std::optional<trace::Order> order{};  ///< none: faithful first, then any
     TimeLevel time = TimeLevel::T1;
     std::optional<std::uint32_t> bound{}; ///< answers other than 0 in one schedule; for `delay`: 2 if none
+    /// With the strategy exhaustive: depth first, every trace (reduced_search.hpp). None: by number of deviations, every schedule.
+    std::optional<Reduction> reduction{};
     std::uint64_t runs_max = 100'000;     ///< schedules, both orders together
     double seconds_max = 0;               ///< 0: no limit; needs `clock`
     std::function<double()> clock{};      ///< seconds since anything; the simulator itself has no clock
@@ -67,10 +70,11 @@ struct Found {
 struct Report {
     bool complete = false;        ///< every schedule was run
     std::string rests_on = "declared";
+    std::string reduction;        ///< empty: schedules were told apart by their answers
     std::string bound;            ///< what was left out on purpose, as text: "2"; empty if nothing
     std::uint64_t runs = 0;
-    std::uint64_t traces = 0;     ///< distinct schedules (sequences of answers)
-    std::uint64_t redundant = 0;
+    std::uint64_t traces = 0;     ///< distinct traces with a reduction, else distinct schedules (sequences of answers)
+    std::uint64_t redundant = 0;  ///< runs that a reduction began and found covered by others
     std::uint64_t cut = 0;        ///< runs that a limit or a violation ended
     double seconds = 0;
     std::vector<Found> violations;

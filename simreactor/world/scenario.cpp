@@ -70,6 +70,11 @@ Result<ScenarioCall> make_call(std::span<const Scenario> scenarios, std::string_
             }
             call.parameters.set(key, std::to_string(*number));
         } else {
+            if (!known->words.empty() && std::ranges::find(known->words, value) == known->words.end()) {
+                std::string words;
+                for (const std::string& word : known->words) { words += (words.empty() ? "" : " or ") + word; }
+                return InputError{found->name + ":" + key, words, quoted(value)};
+            }
             call.parameters.set(key, value);
         }
     }
@@ -91,7 +96,7 @@ Result<ScenarioCall> parse_call(std::span<const Scenario> scenarios, std::string
         const std::string key(rest.substr(0, equals));
         bool takes_rest = false;
         if (scenario != scenarios.end()) {
-            for (const Parameter& parameter : scenario->parameters) { takes_rest = takes_rest || (parameter.name == key && parameter.is_text); }
+            for (const Parameter& parameter : scenario->parameters) { takes_rest = takes_rest || (parameter.name == key && parameter.is_text && parameter.words.empty()); }
         }
         const std::size_t comma = takes_rest ? std::string_view::npos : rest.find(',', equals);
         const std::string value(rest.substr(equals + 1, comma == std::string_view::npos ? comma : comma - equals - 1));

@@ -42,6 +42,7 @@ struct Parameter {
     bool is_text = false; ///< any text, as a generated program; else an integer
     std::int64_t min = 0;
     std::int64_t max = 0;
+    std::vector<std::string> words{};  ///< of a text that is one of a few words; empty: any text, up to the end of the call
 };
 
 using OracleList = std::vector<std::unique_ptr<Oracle>>;

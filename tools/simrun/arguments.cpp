@@ -23,7 +23,8 @@ struct Typed {
     Text seed, replay, level, order, time, reactor, record, strategy, bound, budget, out, jobs, planted;
     Text reduction, sharing, shard, resume;
     std::string scenario, trace, other_trace;
-    bool json = false, force = false, trap = false, update = false;
+    std::string only;
+    bool json = false, force = false, trap = false, update = false, all = false;
 };
 
 std::uint64_t whole_number(const std::string& where, std::string_view text, std::uint64_t min, std::uint64_t max) {
@@ -112,6 +113,7 @@ public:
         replay();
         shrink();
         diff();
+        selfcheck();
     }
 
     CLI::App& app() { return app_; }
@@ -186,7 +188,10 @@ private:
             ->type_name("N");
         app.add_option("--out", typed_.out, "folder for traces; made if missing (.)")->type_name("DIR");
         force(app);
-        app.add_option("--reduction", typed_.reduction)->group("");
+        app.add_option("--reduction", typed_.reduction,
+                       "every trace, depth first: none: all schedules; source: at most one of each trace, and some redundant ones; "
+                       "optimal: fewer redundant ones. Without it schedules come by their number of deviations")
+            ->type_name("NAME");
         app.add_option("--sharing", typed_.sharing)->group("");
         app.add_option("--shard", typed_.shard)->group("");
         app.add_option("--resume", typed_.resume)->group("");
@@ -219,6 +224,13 @@ private:
         app.add_option("other", typed_.other_trace, "another one")->required()->type_name("");
     }
 
+    void selfcheck() {
+        CLI::App& app = command("selfcheck", "count the traces of programs whose number is known; status 0 if all are equal",
+                                "simrun selfcheck --only litmus/lastzero");
+        app.add_flag("--all", typed_.all, "the large ones, too: minutes instead of seconds");
+        app.add_option("--only", typed_.only, "those whose name has this part")->type_name("TEXT");
+    }
+
     CLI::App app_;
     Typed typed_;
 };
@@ -232,7 +244,8 @@ Command command_of(const Syntax& syntax, const Typed& typed) {
     };
     constexpr std::array commands{Named{"list", Command::list},       Named{"run", Command::run},
                                   Named{"explore", Command::explore}, Named{"replay", Command::replay},
-                                  Named{"shrink", Command::shrink},   Named{"diff", Command::diff}};
+                                  Named{"shrink", Command::shrink},   Named{"diff", Command::diff},
+                                  Named{"selfcheck", Command::selfcheck}};
     for (const Named& named : commands) {
         if (!syntax.is(named.name)) { continue; }
         if (typed.replay) {
@@ -269,7 +282,14 @@ void read_search(const Typed& typed, Arguments& arguments) {
     if (typed.jobs && whole_number("--jobs", *typed.jobs, 0, 4096) > 1) {
         refuse("--jobs", "0 or 1", *typed.jobs + std::string(not_built));
     }
-    if (typed.reduction) { one_of("--reduction", *typed.reduction, {"none"}, {"source", "optimal"}); }
+    if (typed.reduction) {
+        constexpr std::array reductions{sim::Reduction::none, sim::Reduction::source, sim::Reduction::optimal};
+        arguments.reduction = reductions.at(one_of("--reduction", *typed.reduction, {"none", "source", "optimal"}));
+        if (arguments.strategy != sim::Strategy::exhaustive) {
+            refuse("--reduction", "the strategy exhaustive beside it", "--strategy " + std::string(sim::to_string(arguments.strategy)));
+        }
+        if (arguments.bound) { refuse("--reduction", "no --bound beside it", "--bound " + *typed.bound); }
+    }
     if (typed.sharing) { one_of("--sharing", *typed.sharing, {"declared"}, {"any"}); }
     if (typed.shard) { refuse_unbuilt("--shard", trace::one_line(*typed.shard)); }
     if (typed.resume) { refuse_unbuilt("--resume", trace::one_line(*typed.resume)); }
@@ -300,9 +320,9 @@ void refuse_later_commands(int argc, const char* const* argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         if (word.starts_with('-')) { continue; }
-        for (const std::string_view later : {"selfcheck", "sweep", "merge", "explain", "export"}) {
+        for (const std::string_view later : {"sweep", "merge", "explain", "export"}) {
             if (word == later) {
-                refuse("command", "list, run, explore, replay, shrink or diff",
+                refuse("command", "list, run, explore, replay, shrink, diff or selfcheck",
                        std::string(word) + std::string(not_built));
             }
         }
@@ -350,6 +370,8 @@ Arguments parse_arguments(int argc, const char* const* argv, std::string_view ab
                               : sim::ReplayMode::carry_on;
     }
     arguments.trap = typed.trap;
+    arguments.all = typed.all;
+    arguments.only = typed.only;
     arguments.update = typed.update;
     return arguments;
 }

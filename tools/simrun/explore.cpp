@@ -82,6 +82,7 @@ private:
         options.order = order;
         options.time = result_.time;
         options.bound = arguments_.bound;
+        options.reduction = arguments_.reduction;
         options.seed = result_.seed;
         const std::uint64_t runs = runs_left();
         options.runs_max = orders_left > 1 && arguments_.budget.runs != 0 ? runs - runs / 2 : runs;
@@ -103,6 +104,7 @@ private:
         sim::Report& all = result_.report;
         const std::uint64_t runs_before = all.runs;
         all.rests_on = report.rests_on;
+        all.reduction = report.reduction;
         all.runs += report.runs;
         all.traces += report.traces - (again && report.traces > 0 ? 1 : 0);
         all.redundant += report.redundant;

@@ -96,6 +96,7 @@ std::string explore_json(const SearchResult& result) {
                     {"order", result.order},
                     {"time", to_string(result.time)},
                     {"complete", report.complete},
+                    {"reduction", or_null(report.reduction)},
                     {"rests_on", report.rests_on},
                     {"bound", or_null(report.bound)},
                     {"runs", report.runs},
@@ -145,6 +146,26 @@ std::string diff_json(const trace::TraceDiff& diff) {
     Json json{{"same", diff.same_run()}, {"notes", diff.notes}, {"divergence", nullptr}};
     if (diff.divergence) { json["divergence"] = difference_of(*diff.divergence); }
     return text_of(json);
+}
+
+std::string selfcheck_json(const SelfcheckResult& result) {
+    Json counts = Json::array();
+    for (const SelfcheckLine& line : result.lines) {
+        counts.push_back({{"scenario", line.known.call},
+                          {"reduction", sim::to_string(line.reduction)},
+                          {"bound", line.known.bound ? Json(*line.known.bound) : Json(nullptr)},
+                          {"expected", line.known.traces},
+                          {"traces", line.count.traces},
+                          {"redundant", line.count.redundant},
+                          {"runs", line.count.runs},
+                          {"complete", line.count.complete},
+                          {"seconds", line.seconds},
+                          {"equal", line.equal},
+                          {"remark", or_null(line.known.remark)}});
+    }
+    return text_of({{"equal", result.equal},
+                    {"counts", std::move(counts)},
+                    {"interrupted", result.interrupted}});
 }
 
 std::string error_json(ExitStatus status, const std::string& text) {

@@ -3,7 +3,7 @@
 //
 //   int main(int argc, char** argv) { return heddle::simrun_main(argc, argv, my_scenarios()); }
 //
-//   simrun ─▶ list · run S · explore S · replay T · shrink T · diff T T ─▶ exit status
+//   simrun ─▶ list · run S · explore S · replay T · shrink T · diff T T · selfcheck ─▶ exit status
 //
 //   0  nothing was violated
 //   1  a violation was found or reproduced; the last line printed is the command that replays it
@@ -22,7 +22,9 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "heddle/simreactor/explore/known_counts.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 
 namespace heddle {
@@ -30,6 +32,8 @@ namespace heddle {
 struct SimrunOptions {
     /// What can be run. Outlives the call; names are unique.
     std::span<const sim::Scenario> scenarios{};
+    /// Programs whose number of traces is known, for `selfcheck`; may be empty.
+    std::vector<sim::KnownCount> known_counts{};
     /// First line of what the program says about itself when it is called without arguments; empty: what simrun is.
     std::string_view about{};
     /// Judges of every simulated run, besides a scenario's own; may be empty.

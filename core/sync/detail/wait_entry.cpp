@@ -6,7 +6,7 @@ namespace heddle::detail {
 WaitEntry::WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side)
     : EventSource(object.scheduler()), object_(object), self_(self), side_(side), label_(object.scheduler().object_label(side)) {}
 
-void WaitEntry::park(EventSource* token, const std::source_location& at) {
+void WaitEntry::park(EventSource* token, SourceLocation at) {
     Waker& waker = self_.waker();
     struct End {
         Waker& waker;

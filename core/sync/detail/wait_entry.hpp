@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 #include <string>
 
 #include "heddle/core/base/intrusive_list.hpp"
@@ -29,7 +28,7 @@ public:
 
     /// Suspends until the wait is ended. @param token may be null; a live one (live_token)
     /// Throws what the wait ends with. Suspends: yes.
-    void park(EventSource* token, const std::source_location& at);
+    void park(EventSource* token, SourceLocation at);
 
     /// The wait is about to begin, or goes on: nobody has ended it (CV-08).
     [[nodiscard]] bool is_living() const;

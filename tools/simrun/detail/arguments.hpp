@@ -13,7 +13,7 @@
 
 namespace heddle::detail {
 
-enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff };
+enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff, selfcheck };
 
 /// Whichever is spent first; at least one of them is given.
 struct Budget {
@@ -39,6 +39,9 @@ struct Arguments {
     std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
     std::optional<std::string> planted;  ///< run, explore
     sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay
+    std::optional<sim::Reduction> reduction;          ///< explore
+    bool all = false;                                 ///< selfcheck
+    std::string only;                                 ///< selfcheck: a part of the names; empty: all
     bool trap = false;                                ///< replay
     bool update = false;                              ///< replay
 };

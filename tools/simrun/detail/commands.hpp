@@ -16,4 +16,6 @@ namespace heddle::detail {
 [[nodiscard]] ExitStatus shrink_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus diff_command(const Invocation& invocation, const Arguments& arguments);
 
+[[nodiscard]] ExitStatus selfcheck_command(const Invocation& invocation, const Arguments& arguments);
+
 }  // namespace heddle::detail

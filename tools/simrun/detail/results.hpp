@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/known_counts.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/invocation.hpp"
 #include "heddle/traces/trace_diff.hpp"
@@ -59,12 +60,28 @@ struct ShrinkResult {
     std::string command;
 };
 
+/// One count of `selfcheck`.
+struct SelfcheckLine {
+    sim::KnownCount known;
+    sim::Reduction reduction = sim::Reduction::source;
+    sim::Count count;
+    double seconds = 0;
+    bool equal = false;
+};
+
+struct SelfcheckResult {
+    std::vector<SelfcheckLine> lines;
+    std::size_t equal = 0;
+    bool interrupted = false;
+};
+
 [[nodiscard]] std::string list_json(std::span<const sim::Scenario> scenarios);
 [[nodiscard]] std::string run_json(const RunResult& result);
 [[nodiscard]] std::string explore_json(const SearchResult& result);
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string shrink_json(const ShrinkResult& result);
 [[nodiscard]] std::string diff_json(const trace::TraceDiff& diff);
+[[nodiscard]] std::string selfcheck_json(const SelfcheckResult& result);
 /// What ended the command with status 2 or 4.
 [[nodiscard]] std::string error_json(ExitStatus status, const std::string& text);
 

@@ -38,8 +38,6 @@ class Help(CommandTest):
             (explore + ["--strategy", "pct"], "--strategy"),
             (explore + ["--time", "T3"], "--time"),
             (explore + ["--time", "T4"], "--time"),
-            (explore + ["--reduction", "source"], "--reduction"),
-            (explore + ["--reduction", "optimal"], "--reduction"),
             (explore + ["--sharing", "any"], "--sharing"),
             (explore + ["--shard", "1/2"], "--shard"),
             (explore + ["--resume", "there"], "--resume"),
@@ -47,7 +45,6 @@ class Help(CommandTest):
             (explore + ["--bound", "reversal:2"], "--bound"),
             (["replay", "x.json", "--level", "adaptive"], "--level"),
             (["--replay", "x.json", "--level", "adaptive"], "--level"),
-            (["selfcheck"], "selfcheck"),
             (["sweep", "sample/quiet"], "sweep"),
             (["merge", "a"], "merge"),
             (["explain", "x.json"], "explain"),
@@ -62,6 +59,11 @@ class Help(CommandTest):
             ["run", "sample/quiet", "--seed", "x"],
             ["run", "sample/quiet", "--reactor", "epoll"],
             ["run", "sample/quiet", "--reactor", "libuv", "--order", "any"],
+            ["explore", "sample/quiet", "--reduction", "some"],
+            ["explore", "sample/quiet", "--reduction", "source", "--strategy", "random"],
+            ["explore", "sample/quiet", "--reduction", "source", "--bound", "1"],
+            ["selfcheck"],  # this program has no programs with known counts
+            ["selfcheck", "--only", "nothing"],
             ["explore", "sample/quiet", "--budget", "0"],
             ["explore", "sample/quiet", "--budget", "0s"],
             ["explore", "sample/quiet", "--budget", "-5s"],
@@ -239,6 +241,20 @@ class Explore(CommandTest):
         self.assertNotIn("\r", done.err)
         self.assertNotIn("\x1b", done.err)
         self.assertLessEqual(done.err.count("\n"), 3)
+
+
+class Reduced(CommandTest):
+    def test_a_reduced_search_says_how_many_traces_it_ran(self):
+        for reduction in ("none", "source", "optimal"):
+            done = self.call("explore", "sample/quiet", "--order", "any", "--reduction", reduction, "--json").json
+            self.assertTrue(done["complete"], done)
+            self.assertEqual(done["reduction"], reduction)
+            self.assertEqual(done["rests_on"], "declared")
+            self.assertGreaterEqual(done["traces"], 1)
+
+    def test_a_reduced_search_finds_the_violation_and_its_trace_replays(self):
+        done = self.call("explore", "sample/lease", "--reduction", "source", status=1)
+        self.assertEqual(Call(["sh", "-c", done.last_line], self.folder).status, 1)
 
 
 class Planted(CommandTest):

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/simreactor/explore/reduced_search.hpp"
+
+#include <algorithm>
+
+#include "heddle/core/base/assert.hpp"
+
+namespace heddle::sim {
+namespace {
+
+/// The ready queue itself is no object where any ready coroutine may go next.
+constexpr Cell ready_tail = cell(Label{hash_text("loop")}, "ready-tail");
+constexpr Cell ready_head = cell(Label{hash_text("loop")}, "ready-head");
+/// What every step touches once the reactor has a say (RS4).
+constexpr Cell the_loop = cell(Label{hash_text("loop")}, "everything");
+/// The order in which coroutines were born, whatever their scopes (RS6).
+constexpr Cell every_order = cell(Label{hash_text("loop")}, "order");
+
+}  // namespace
+
+std::string_view to_string(Reduction reduction) {
+    switch (reduction) {
+        case Reduction::none: return "none";
+        case Reduction::source: return "source";
+        case Reduction::optimal: return "optimal";
+    }
+    return "?";
+}
+
+std::optional<Reduction> reduction_from(std::string_view text) {
+    for (const Reduction reduction : {Reduction::none, Reduction::source, Reduction::optimal}) {
+        if (text == to_string(reduction)) { return reduction; }
+    }
+    return std::nullopt;
+}
+
+// ── the order of runs ──
+
+bool ReducedSearch::next() {
+    if (exhausted_) { return false; }
+    if (started_ && !advance()) {
+        exhausted_ = true;
+        return false;
+    }
+    started_ = true;
+    ++runs_;
+    position_ = 0;
+    steps_begun_ = 0;
+    blocked_ = false;
+    watching_ = true;
+    chosen_.reset();
+    doomed_.clear();
+    skipping_ = skip_steps_ > 0;
+    return true;
+}
+
+void ReducedSearch::rewind() {
+    watching_ = false;
+    position_ = 0;
+    replay_until_ = answers_.size();
+}
+
+/// From the end of the last run to the next one that is to do. False if there is none.
+bool ReducedSearch::advance() {
+    while (depth_ > 0) {
+        Node& node = nodes_[depth_ - 1];
+        const auto step = static_cast<StepIndex>(depth_ - 1);
+        if (step < graph_.size()) {
+            for (const Foot& foot : graph_.feet(step)) {
+                if (std::ranges::find(node.current_feet, foot) == node.current_feet.end()) { node.current_feet.push_back(foot); }
+            }
+        }
+        for (std::size_t i = answers_.size(); i > first_answer(node); --i) {  // other answers within the same step
+            if (answers_[i - 1] + 1 == counts_[i - 1]) { continue; }
+            ++answers_[i - 1];
+            resume_at(step, static_cast<std::uint32_t>(i));
+            return true;
+        }
+        put_to_sleep(node);
+        if (const std::optional<Pid> other = other_choice(node); other) {
+            const auto at = std::ranges::find(node.enabled, *other);
+            HEDDLE_ASSERT(node.asked && at != node.enabled.end(), "RS1");
+            node.current = *other;
+            node.current_feet.clear();
+            answers_[node.question] = static_cast<std::uint32_t>(at - node.enabled.begin());
+            resume_at(step, node.question + 1);
+            return true;
+        }
+        answers_.resize(node.question);
+        counts_.resize(node.question);
+        --depth_;
+        graph_.truncate(step);
+    }
+    return false;
+}
+
+/// The next run repeats the steps before `depth` and the first `answers` answers.
+void ReducedSearch::resume_at(std::size_t depth, std::uint32_t answers) {
+    answers_.resize(answers);
+    counts_.resize(answers);
+    replay_until_ = answers;
+    skip_steps_ = depth;
+    first_new_ = static_cast<StepIndex>(depth);
+    nodes_[depth].taken_back = true;
+    graph_.truncate(static_cast<StepIndex>(depth));
+}
+
+void ReducedSearch::restart() {
+    graph_.truncate(0);
+    depth_ = 0;
+    answers_.clear();
+    counts_.clear();
+    replay_until_ = skip_steps_ = 0;
+    first_new_ = 0;
+    redundant_ = cut_ = 0;
+    runs_ = 0;
+    digests_.clear();
+    started_ = bounded_ = false;
+}
+
+void ReducedSearch::finish(bool extend) {
+    HEDDLE_ASSERT(position_ >= replay_until_ && (!skipping_ || blocked_), "INV-RCT-14");
+    close_step();
+    if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_)) {  // RS4, RS6
+        whole_loop_ = reactor_seen_;
+        orders_shown_ = order_read_;
+        restart();
+        return;
+    }
+    if (!extend) {
+        ++cut_;
+        expand_all();
+        return;
+    }
+    if (blocked_) { ++redundant_; }
+    if (options_.reduction == Reduction::source) {
+        for (const Race& race : graph_.races_from(first_new_)) { race_to_source(race); }
+    } else if (options_.reduction == Reduction::optimal && !blocked_) {
+        for (const Race& race : graph_.races_from(first_new_)) { race_to_tree(race); }
+    }
+    if (options_.count_traces && !blocked_) { digests_.insert(graph_.digest()); }
+}
+
+// ── one run ──
+
+std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
+    if (point.kind != ChoiceKind::dispatch && point.kind != ChoiceKind::value) { reactor_seen_ = true; }
+    const std::size_t position = position_++;
+    if (!watching_) { return position < answers_.size() ? answers_[position] : 0; }
+    if (blocked_) { return 0; }
+    if (skipping_ && point.kind == ChoiceKind::dispatch && steps_begun_ == skip_steps_) { skipping_ = false; }
+    if (skipping_) {
+        HEDDLE_ASSERT(position < replay_until_, "INV-RCT-14");
+        return answers_[position];
+    }
+    if (point.kind != ChoiceKind::dispatch) {
+        const bool planned = position < replay_until_;
+        if (!planned) {
+            answers_.push_back(0);
+            counts_.push_back(point.count);
+        }
+        HEDDLE_ASSERT(answers_.size() > position && answers_[position] < point.count, "INV-RCT-14");
+        if (graph_.is_open()) { graph_.answer(answers_[position]); }
+        return answers_[position];
+    }
+    close_step();
+    if (position < replay_until_) {  // the node whose step is run with another process, or with other answers
+        Node& node = nodes_[depth_ - 1];
+        HEDDLE_ASSERT(node.taken_back && node.question == position && node.enabled.size() == point.count, "INV-RCT-14");
+        node.taken_back = false;
+        chosen_ = node.current;
+        graph_.begin(node.current);
+        return answers_[position];
+    }
+    Node& node = new_node();
+    for (const Label label : point.candidates) { node.enabled.push_back(graph_.pid_of(label)); }
+    node.question = static_cast<std::uint32_t>(position);
+    node.asked = true;
+    const std::optional<Pid> pid = first_choice(node);
+    if (!pid) {
+        --depth_;
+        blocked_ = true;
+        return 0;
+    }
+    node.current = *pid;
+    chosen_ = *pid;
+    graph_.begin(*pid);
+    const auto index = static_cast<std::uint32_t>(std::ranges::find(node.enabled, *pid) - node.enabled.begin());
+    answers_.push_back(index);
+    counts_.push_back(point.count);
+    return index;
+}
+
+void ReducedSearch::on_event(const Event& event) {
+    if (event.kind == EventKind::doomed) { doomed_.push_back(event.who); }
+    if (event.kind == EventKind::scope_opened) {
+        bool fresh = false;
+        order_cells_.at(cell(event.what, "order").value, 0, fresh);
+    }
+    // One that was cancelled before it began is finalized in place of a first step.
+    const bool ends_unborn = event.kind == EventKind::finished && std::erase(doomed_, event.who) > 0;
+    if ((event.kind == EventKind::step_begin && event.a == 0) || ends_unborn) {
+        const std::size_t begun = steps_begun_++;
+        if (blocked_ || !watching_) { return; }
+        if (skipping_) {
+            if (begun < skip_steps_) { return; }
+            skipping_ = false;
+        }
+        const Pid pid = graph_.pid_of(event.who);
+        if (chosen_) {
+            HEDDLE_ASSERT(*chosen_ == pid, "RS1: who was chosen runs");
+            chosen_.reset();
+        } else {
+            open_step(pid, false, static_cast<std::uint32_t>(position_));
+            if (blocked_) { return; }
+        }
+        const Cell wait = cell(event.who, "wait");
+        const Cell end = cell(event.who, "state");
+        graph_.allow(wait);
+        graph_.allow(end);
+        graph_.touch(wait, TouchMode::write);  // its own resumption
+        if (ends_unborn) { graph_.touch(end, TouchMode::write); }  // told just before
+        return;
+    }
+    if (!records() || !graph_.is_open()) { return; }
+    switch (event.kind) {
+        case EventKind::spawned:
+        case EventKind::woken: graph_.enable(graph_.pid_of(event.who)); break;
+        case EventKind::delivered: reactor_seen_ = true; break;
+        case EventKind::scope_requested:
+            order_read_ = true;
+            graph_.touch(cell(event.what, "order"), TouchMode::read);
+            break;
+        case EventKind::shutdown_begun:
+            order_read_ = true;
+            graph_.touch(every_order, TouchMode::read);
+            break;
+        default: break;
+    }
+}
+
+void ReducedSearch::on_touch(Cell cell, TouchMode mode) {
+    if (!records() || !graph_.is_open() || cell == ready_tail || cell == ready_head) { return; }
+    if (mode == TouchMode::write && order_cells_.find(cell.value) != nullptr) {
+        if (!orders_shown_) { return; }
+        graph_.touch(every_order, TouchMode::write);
+    }
+    graph_.touch(cell, mode);
+}
+
+void ReducedSearch::on_statement(Cell cell, TouchMode mode) {
+    if (records() && graph_.is_open() && !whole_loop_) { graph_.state(cell, mode); }
+}
+
+/// A step that nobody was asked about: there was no other.
+void ReducedSearch::open_step(Pid pid, bool asked, std::uint32_t question) {
+    close_step();
+    if (depth_ > graph_.size()) {
+        Node& node = nodes_[depth_ - 1];
+        HEDDLE_ASSERT(node.taken_back && node.current == pid && node.question == question && node.asked == asked, "INV-RCT-14");
+        node.taken_back = false;
+        graph_.begin(pid);
+        return;
+    }
+    Node& node = new_node();
+    node.enabled.push_back(pid);
+    node.question = question;
+    node.asked = asked;
+    const std::optional<Pid> chosen = first_choice(node);
+    if (!chosen) {
+        --depth_;
+        blocked_ = true;
+        return;
+    }
+    node.current = pid;
+    graph_.begin(pid);
+}
+
+void ReducedSearch::close_step() {
+    if (!graph_.is_open()) { return; }
+    if (whole_loop_) { graph_.touch(the_loop, TouchMode::write); }
+    graph_.end();
+}
+
+ReducedSearch::Node& ReducedSearch::new_node() {
+    HEDDLE_ASSERT(depth_ == graph_.size(), "RS1: a node per step");
+    if (depth_ == nodes_.size()) { nodes_.emplace_back(); }
+    Node& node = nodes_[depth_++];
+    node.explored = 0;
+    node.cost = 0;
+    node.taken_back = false;
+    node.enabled.clear();
+    node.slept.clear();
+    node.feet.clear();
+    node.current_feet.clear();
+    node.source.clear();
+    node.tree.clear();
+    inherit_sleep(node);
+    return node;
+}
+
+// ── what sleeps, and who is next ──
+
+void ReducedSearch::inherit_sleep(Node& node) {
+    if (depth_ < 2) { return; }
+    Node& above = nodes_[depth_ - 2];
+    const auto step = static_cast<StepIndex>(depth_ - 2);
+    node.cost = above.cost + above.explored;
+    if (options_.reduction == Reduction::none) { return; }
+    const std::span<const Foot> done = graph_.feet(step);
+    for (const Sleeper& sleeper : above.slept) {
+        if (sleeper.unknown) { continue; }
+        const auto feet = std::span(above.feet).subspan(sleeper.first, sleeper.count);
+        if (conflict(feet, done)) { continue; }
+        node.slept.push_back({sleeper.pid, static_cast<std::uint32_t>(node.feet.size()), sleeper.count, false});
+        node.feet.insert(node.feet.end(), feet.begin(), feet.end());
+    }
+    if (options_.reduction == Reduction::optimal && !above.tree.empty()) {
+        node.tree = above.tree.take(above.current, answers_of(step));
+    }
+}
+
+Answers ReducedSearch::answers_of(StepIndex step) const {
+    const std::uint32_t first = first_answer(nodes_[step]);
+    const std::size_t end = step + 1 < depth_ ? nodes_[step + 1].question : answers_.size();
+    return {answers_.begin() + first, answers_.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(end, first))};
+}
+
+bool ReducedSearch::sleeps(const Node& node, Pid pid) const {
+    return std::ranges::any_of(node.slept, [&](const Sleeper& at) { return at.pid == pid; });
+}
+
+/// How early a process is tried at a node; 0 first.
+std::size_t ReducedSearch::rank(const Node& node, StepIndex at, Pid pid) const {
+    if (options_.baseline == Baseline::queue) {
+        return static_cast<std::size_t>(std::ranges::find(node.enabled, pid) - node.enabled.begin());
+    }
+    const Pid last = at == 0 ? 0 : graph_.pid(at - 1);
+    return pid >= last ? pid - last : pid + graph_.pid_count() - last;
+}
+
+std::optional<Pid> ReducedSearch::first_choice(Node& node) {
+    const auto at = static_cast<StepIndex>(depth_ - 1);
+    if (!node.tree.empty()) { return first_branch(node); }
+    std::optional<Pid> best;
+    for (const Pid pid : node.enabled) {
+        if (sleeps(node, pid)) { continue; }
+        if (!best || rank(node, at, pid) < rank(node, at, *best)) { best = pid; }
+    }
+    if (best) { node.source.push_back(*best); }
+    return best;
+}
+
+/// The first branch of the tree that does not sleep: what ⊤ let in and turned out to be covered is left out.
+std::optional<Pid> ReducedSearch::first_branch(const Node& node) const {
+    for (const WakeupTree::Branch& branch : node.tree.branches()) {
+        if (sleeps(node, branch.pid)) { continue; }
+        HEDDLE_ASSERT(std::ranges::find(node.enabled, branch.pid) != node.enabled.end(), "RS2: what a race needs is possible");
+        return branch.pid;
+    }
+    return std::nullopt;
+}
+
+std::optional<Pid> ReducedSearch::other_choice(Node& node) {
+    const auto at = static_cast<StepIndex>(depth_ - 1);
+    std::optional<Pid> best;
+    if (options_.reduction == Reduction::optimal) {
+        best = first_branch(node);
+    } else {
+        const std::vector<Pid>& wanted = options_.reduction == Reduction::none ? node.enabled : node.source;
+        for (const Pid pid : wanted) {
+            if (sleeps(node, pid)) { continue; }
+            if (!best || rank(node, at, pid) < rank(node, at, *best)) { best = pid; }
+        }
+    }
+    if (!best) { return best; }
+    if (options_.bound && node.cost + node.explored + 1 > *options_.bound) {
+        bounded_ = true;
+        return std::nullopt;
+    }
+    ++node.explored;
+    return best;
+}
+
+void ReducedSearch::put_to_sleep(Node& node) {
+    node.slept.push_back({node.current, static_cast<std::uint32_t>(node.feet.size()),
+                          static_cast<std::uint32_t>(node.current_feet.size()), false});
+    node.feet.insert(node.feet.end(), node.current_feet.begin(), node.current_feet.end());
+    node.tree.remove(node.current);
+}
+
+// ── what a run's races ask for ──
+
+void ReducedSearch::race_to_source(const Race& race) {
+    Node& node = nodes_[race.first];
+    if (node.enabled.size() < 2) { return; }
+    reversal_.build(graph_, race, race.second + 1);
+    initials_.clear();
+    for (std::size_t i = 0; i < reversal_.size(); ++i) {
+        const Pid pid = reversal_.pid(i);
+        if (*reversal_.find(pid) == i && reversal_.is_initial(i)) { initials_.push_back(pid); }
+    }
+    for (const Pid pid : initials_) {
+        if (std::ranges::find(node.source, pid) != node.source.end()) { return; }
+    }
+    for (const Pid pid : initials_) {
+        if (std::ranges::find(node.enabled, pid) != node.enabled.end()) {
+            node.source.push_back(pid);
+            return;
+        }
+    }
+    node.source = node.enabled;  // none of them may go before the first step of the race
+}
+
+void ReducedSearch::race_to_tree(const Race& race) {
+    Node& node = nodes_[race.first];
+    if (node.enabled.size() < 2) { return; }
+    reversal_.build(graph_, race, graph_.size());
+    for (const Sleeper& sleeper : node.slept) {
+        const std::optional<std::size_t> at = reversal_.find(sleeper.pid);
+        if (at) {
+            if (reversal_.is_initial(*at)) { return; }
+        } else if (!sleeper.unknown && reversal_.is_independent(std::span(node.feet).subspan(sleeper.first, sleeper.count))) {
+            return;
+        }
+    }
+    node.tree.insert(reversal_, [this](StepIndex step) { return answers_of(step); });
+}
+
+/// A run was cut: what its pending steps would have done is not known, so every node of it tries all that is enabled.
+void ReducedSearch::expand_all() {
+    for (std::size_t depth = 0; depth < depth_; ++depth) {
+        Node& node = nodes_[depth];
+        if (options_.reduction == Reduction::source) { node.source = node.enabled; }
+        if (options_.reduction != Reduction::optimal) { continue; }
+        for (const Pid pid : node.enabled) {
+            if (pid != node.current && !sleeps(node, pid)) { node.tree.add(pid); }
+        }
+    }
+}
+
+}  // namespace heddle::sim

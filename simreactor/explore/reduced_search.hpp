@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReducedSearch: every trace of a program, and as few schedules of each as its reduction manages (docs/explorer.md).
+//
+//   node d ── which process takes step d? ──▶ node d+1 ── … ──▶ the run ends: its races say which other processes must be tried where
+//     enabled    those that may
+//     slept      those whose turn here is covered by what was explored before, and stays so until somebody touches what they touch
+//     to do      source: a set of processes · optimal: a tree of sequences (wakeup_tree.hpp) · none: all that are enabled
+//
+// RS1  A step is what a coroutine does from its dispatch to the next one, with everything that follows without a choice: microtasks,
+//      the flush, deliveries. It is named by (process, answers to the value questions within it); all answers are explored before a
+//      process sleeps, with the union of their footprints.
+// RS2  Complete means: every trace was run. `none` runs every schedule, `source` and `optimal` at least one schedule of every trace
+//      and, among the runs that are not redundant, at most one.
+// RS3  A run is redundant if all that is enabled sleeps: what it would show was shown. It goes on to its end, unrecorded.
+// RS4  Answers within the reactor (whether it polls, which source, which timer) are value questions of the step before them. Whether
+//      they are asked depends on what every step did, so from the first of them on all steps count as dependent, and the search begins
+//      anew with that (`whole_loop`).
+// RS5  Memory is proportional to the length of a run, except that `optimal` keeps its trees, and `count_traces` a word per trace.
+// RS6  The order of births within a scope shows only to a request that goes through its members, or to a shutdown. Until a run has one,
+//      spawns of one scope are independent; then the search begins anew with that order as a cell.
+// Chance: none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "heddle/core/seam/chooser.hpp"
+#include "heddle/core/seam/observer.hpp"
+#include "heddle/simreactor/explore/step_graph.hpp"
+#include "heddle/simreactor/explore/wakeup_tree.hpp"
+
+namespace heddle::sim {
+
+enum class Reduction : std::uint8_t { none, source, optimal };
+[[nodiscard]] std::string_view to_string(Reduction reduction);
+[[nodiscard]] std::optional<Reduction> reduction_from(std::string_view text);
+
+/// Attach it to a world as chooser and as observer; one run per `next`.
+class ReducedSearch final : public Chooser, public Observer {
+public:
+    /// Which of the enabled processes a new node tries first.
+    enum class Baseline : std::uint8_t {
+        queue,  ///< production's: the head of the ready queue
+        ring,   ///< whoever ran last, as long as it can; else the next one in the order of birth, round and round
+    };
+
+    struct Options {
+        Reduction reduction = Reduction::source;
+        Baseline baseline = Baseline::queue;
+        /// The k-th process that a node tries costs k, the first nothing; costs add up along a run, and what costs more is left out.
+        std::optional<std::uint32_t> bound{};
+        bool count_traces = false;  ///< tell traces apart by their digest; else every run that is not redundant counts
+    };
+
+    explicit ReducedSearch(const Options& options) : options_(options) {}
+
+    /// Prepares the next run. False when there is none.
+    bool next();
+    /// The present run once more, from its beginning, for somebody else to watch.
+    void rewind();
+    /// The run is over. @param extend  false if a violation or a limit cut it
+    void finish(bool extend);
+
+    std::uint32_t choose(const ChoicePoint& point) override;
+    void on_event(const Event& event) override;
+    void on_touch(Cell cell, TouchMode mode) override;
+    void on_statement(Cell cell, TouchMode mode) override;
+
+    /// Every trace was run, as far as no bound left one out and no run was cut.
+    [[nodiscard]] bool complete() const { return exhausted_ && !bounded_ && cut_ == 0; }
+    /// Nothing is left to run within the bound.
+    [[nodiscard]] bool is_exhausted() const { return exhausted_; }
+    [[nodiscard]] std::uint64_t runs() const { return runs_; }
+    /// Distinct ones among the runs that were neither redundant nor cut.
+    [[nodiscard]] std::uint64_t traces() const { return options_.count_traces ? digests_.size() : runs_ - redundant_ - cut_; }
+    [[nodiscard]] std::uint64_t redundant() const { return redundant_; }
+    [[nodiscard]] bool bounded() const { return bounded_; }
+    /// True if reactor answers made all steps dependent (RS4).
+    [[nodiscard]] bool whole_loop() const { return whole_loop_; }
+    /// Of the last run, when `finish` has been called: it was not redundant, and its trace.
+    [[nodiscard]] bool was_redundant() const { return blocked_; }
+    [[nodiscard]] std::uint64_t trace_digest() const { return graph_.digest(); }
+    [[nodiscard]] const StepGraph& graph() const { return graph_; }
+    [[nodiscard]] const std::unordered_set<std::uint64_t>& digests() const { return digests_; }
+    /// Steps of the present run.
+    [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(depth_); }
+
+private:
+    struct Sleeper {
+        Pid pid = 0;
+        std::uint32_t first = 0;  // into `feet` of its node
+        std::uint32_t count = 0;
+        bool unknown = false;     // conflicts with everything
+    };
+    struct Node {
+        std::uint32_t question = 0;      // position of its dispatch question among the answers; where its step's answers begin, if none
+        bool asked = false;
+        bool taken_back = false;         // its step is being run with other answers
+        Pid current = 0;
+        std::uint32_t explored = 0;      // processes tried before the current one
+        std::uint32_t cost = 0;          // spent before this node
+        std::vector<Pid> enabled{};      // in the order of the question
+        std::vector<Sleeper> slept{};
+        std::vector<Foot> feet{};
+        std::vector<Foot> current_feet{};  // union over the answers that were tried
+        std::vector<Pid> source{};
+        WakeupTree tree{};
+    };
+
+    [[nodiscard]] bool records() const { return !skipping_ && !blocked_; }
+    Node& new_node();
+    void open_step(Pid pid, bool asked, std::uint32_t question);
+    void close_step();
+    void inherit_sleep(Node& node);
+    std::optional<Pid> first_choice(Node& node);
+    [[nodiscard]] std::optional<Pid> other_choice(Node& node);
+    [[nodiscard]] std::optional<Pid> first_branch(const Node& node) const;
+    [[nodiscard]] bool sleeps(const Node& node, Pid pid) const;
+    [[nodiscard]] std::size_t rank(const Node& node, StepIndex at, Pid pid) const;
+    void put_to_sleep(Node& node);
+    [[nodiscard]] std::uint32_t first_answer(const Node& node) const { return node.question + (node.asked ? 1 : 0); }
+    [[nodiscard]] Answers answers_of(StepIndex step) const;
+    bool advance();
+    void resume_at(std::size_t depth, std::uint32_t answers);
+    void restart();
+    void race_to_source(const Race& race);
+    void race_to_tree(const Race& race);
+    void expand_all();
+
+    Options options_;
+    StepGraph graph_;
+    std::vector<Node> nodes_;   // depth_ of them are in use
+    std::size_t depth_ = 0;
+    std::vector<std::uint32_t> answers_;  // of the present run, in order
+    std::vector<std::uint32_t> counts_;   // alternatives of each
+    std::size_t position_ = 0;            // answers given in this run
+    std::size_t replay_until_ = 0;        // answers before it are those of the run before
+    std::size_t skip_steps_ = 0;          // steps before it are known already
+    std::size_t steps_begun_ = 0;
+    StepIndex first_new_ = 0;             // races with a second step before it were seen
+    std::optional<Pid> chosen_;           // a dispatch was answered, its step has not begun
+    std::vector<Label> doomed_;           // cancelled before they began
+    bool skipping_ = false;
+    bool watching_ = true;                // false: `rewind`
+    bool blocked_ = false;
+    bool started_ = false;
+    bool exhausted_ = false;
+    bool bounded_ = false;
+    bool whole_loop_ = false;
+    bool reactor_seen_ = false;
+    bool orders_shown_ = false;
+    bool order_read_ = false;
+    GenerationMap order_cells_;  // of all scopes that were ever opened
+    Reversal reversal_;
+    std::vector<Pid> initials_;
+    std::uint64_t runs_ = 0;
+    std::uint64_t redundant_ = 0;
+    std::uint64_t cut_ = 0;
+    std::unordered_set<std::uint64_t> digests_;  // counted and compared, never walked
+};
+
+}  // namespace heddle::sim

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reduced search on small programs of the runtime itself: as many traces as they have, and what is said about redundant runs,
+// violations and reactors.
+#include "heddle/simreactor/explore/reduced_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "heddle/core/heddle.hpp"
+#include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/known_counts.hpp"
+#include "heddle/simreactor/world/anywhere.hpp"
+
+namespace heddle::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Reduction reductions[] = {Reduction::none, Reduction::source, Reduction::optimal};
+
+Count count(const Program& program, Reduction reduction) {
+    CountOptions options;
+    options.reduction = reduction;
+    options.count_traces = true;
+    return count_traces(program, options);
+}
+
+/// n coroutines that each run `body`.
+Program each(int n, std::function<void(int, Shared<int>&)> body) {
+    return [n, body = std::move(body)] {
+        const auto shared = std::make_shared<Shared<int>>(0);
+        for (int i = 0; i < n; ++i) {
+            spawn("t", [i, shared, body] { body(i, *shared); });
+        }
+    };
+}
+
+TEST(ReducedSearch, IndependentCoroutinesHaveOneTrace) {
+    const Program program = each(4, [](int, Shared<int>&) { yield(); });
+    EXPECT_EQ(count(program, Reduction::none).traces, 1U);
+    EXPECT_EQ(count(program, Reduction::none).runs, 2520U);  // 8! / 2!^4
+    for (const Reduction reduction : {Reduction::source, Reduction::optimal}) {
+        const Count reduced = count(program, reduction);
+        EXPECT_TRUE(reduced.complete);
+        EXPECT_EQ(reduced.traces, 1U);
+        EXPECT_EQ(reduced.runs, 1U);
+    }
+}
+
+TEST(ReducedSearch, WritersOfOneCellHaveATraceForEachOrder) {
+    for (const Reduction reduction : reductions) {
+        const Count found = count(each(4, [](int i, Shared<int>& shared) { shared = i; }), reduction);
+        EXPECT_TRUE(found.complete);
+        EXPECT_EQ(found.traces, 24U) << to_string(reduction);
+        EXPECT_EQ(found.redundant, 0U) << to_string(reduction);
+    }
+}
+
+TEST(ReducedSearch, ReadersCommute) {
+    const Program program = each(4, [](int i, Shared<int>& shared) {
+        if (i == 0) {
+            shared = 1;
+        } else {
+            static_cast<void>(shared.get());
+        }
+    });
+    for (const Reduction reduction : reductions) { EXPECT_EQ(count(program, reduction).traces, 8U) << to_string(reduction); }
+}
+
+TEST(ReducedSearch, EveryAnswerOfAValueQuestionIsTried) {
+    const Program program = each(2, [](int, Shared<int>& shared) {
+        const std::uint32_t first = choose(3);
+        const std::uint32_t second = first == 1 ? choose(2, "again") : 0;
+        if (first > 0) { shared += static_cast<int>(first + second); }
+    });
+    std::set<std::uint64_t> traces;
+    for (const Reduction reduction : reductions) {
+        const Count found = count(program, reduction);
+        EXPECT_TRUE(found.complete);
+        // Four ways through each coroutine; of the 16 pairs 9 conflict and come in two orders.
+        EXPECT_EQ(found.traces, 7U + 2U * 9U) << to_string(reduction);
+    }
+}
+
+TEST(ReducedSearch, AWaitAndWhatEndsItComeInBothOrders) {
+    const Program program = [] {
+        const auto event = std::make_shared<Ref<OneShotEvent>>(OneShotEvent::make(current_runtime("test").scheduler(), "event"));
+        spawn("waits", [event] { await_event(**event); });
+        spawn("ends", [event] { (*event)->complete(); });
+    };
+    for (const Reduction reduction : reductions) { EXPECT_EQ(count(program, reduction).traces, 2U) << to_string(reduction); }
+}
+
+TEST(ReducedSearch, ACancellationComesBeforeBetweenAndAfterTheStepsOfItsTarget) {
+    const Program program = [] {
+        auto target = spawn("target", [] {
+            yield();
+            yield();
+        });
+        spawn("cancels", [target] { target.cancel(); });
+    };
+    for (const Reduction reduction : reductions) { EXPECT_EQ(count(program, reduction).traces, 4U) << to_string(reduction); }
+}
+
+TEST(ReducedSearch, AViolationIsFoundRecordedAndShrunk) {
+    const Program program = [] {
+        const auto shared = std::make_shared<Shared<int>>(0);
+        const auto add = [shared] {
+            const int read = *shared;
+            yield();
+            *shared = read + 1;
+        };
+        auto one = spawn("one", add);
+        auto two = spawn("two", add);
+        one.await();
+        two.await();
+        HEDDLE_CHECK(shared->get() == 2);
+    };
+    for (const Reduction reduction : reductions) {
+        ExploreOptions options;
+        options.order = trace::Order::any;
+        options.reduction = reduction;
+        const Report report = explore(program, options);
+        ASSERT_TRUE(report.violation) << to_string(reduction);
+        EXPECT_EQ(report.violation->invariant, "CHECK");
+        EXPECT_FALSE(report.complete);
+    }
+}
+
+TEST(ReducedSearch, TheReactorMakesAllStepsDependentAndTheAnswerStaysComplete) {
+    const Program program = [] {
+        for (int i = 0; i < 2; ++i) {
+            spawn("sleeper", [] { sleep_for(1ms); });
+        }
+    };
+    for (const Reduction reduction : reductions) {
+        const Count found = count(program, reduction);
+        EXPECT_TRUE(found.complete) << to_string(reduction);
+        EXPECT_EQ(found.traces, count(program, Reduction::none).traces);
+    }
+}
+
+TEST(ReducedSearch, TheSameSearchTwiceIsTheSame) {
+    const Program program = each(3, [](int i, Shared<int>& shared) {
+        const int read = shared;
+        yield();
+        if (read == i) { shared += 1; }
+    });
+    for (const Reduction reduction : reductions) {
+        const Count one = count(program, reduction);
+        const Count two = count(program, reduction);
+        EXPECT_EQ(one.runs, two.runs);
+        EXPECT_EQ(one.traces, two.traces);
+        EXPECT_EQ(one.traces, count(program, Reduction::none).traces) << to_string(reduction);
+    }
+}
+
+}  // namespace
+}  // namespace heddle::sim
