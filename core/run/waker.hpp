@@ -128,7 +128,7 @@ private:
     /// Nothing for clean() to do.
     [[nodiscard]] bool is_clean() const {
         return !detail::any(first_ != nullptr, triggered_ != nullptr, destructor_hook_ != nullptr, static_cast<bool>(outcome_.error),
-                            outcome_.has_value, origin_ != Origin::none, flush_pending_, status_ != WakerStatus::none);
+                            outcome_.has_value, origin_ != Origin::none, flush_pending_, kept_, status_ != WakerStatus::none);
     }
     Subscription& append(EventSource& event, bool transfer);
     void start_events();

@@ -137,8 +137,8 @@ std::uint64_t ChannelState::pop(void* to) {
         owes_commit_ = true;
     } else {
         number = left_++;
-        scheduler().touch(cell(object_label(), "head"), TouchMode::write);
-        scheduler().touch(cell(object_label(), "credit", number), TouchMode::write);
+        scheduler().touch(object_label(), "head", TouchMode::write);
+        scheduler().touch(object_label(), "credit", TouchMode::write, number);
         if (buffered_ > 0) {
             store_pop(to);
             --buffered_;
@@ -166,8 +166,8 @@ void ChannelState::settle_debts() {
 /// A value enters the buffer, or is offered.
 void ChannelState::enter(void* value) {
     if (scheduler().observer() != nullptr) [[unlikely]] {
-        scheduler().touch(cell(object_label(), "tail"), TouchMode::write);
-        scheduler().touch(cell(object_label(), "slot", entered_), TouchMode::write);
+        scheduler().touch(object_label(), "tail", TouchMode::write);
+        scheduler().touch(object_label(), "slot", TouchMode::write, entered_);
         scheduler().note(EventKind::value_in, scheduler().in_coroutine() ? scheduler().current()->label() : Label{}, object_label(),
                          static_cast<std::int64_t>(entered_));
     }
@@ -183,7 +183,7 @@ void ChannelState::send(void* value, EventSource* token, SourceLocation at) {
     CoroutineCore& self = scheduler().require_suspendable("send");
     EventSource* const ends_it = live_token(token);  // S1
     const Ref<ChannelState> alive(this);
-    scheduler().touch(cell(object_label(), "closed"), TouchMode::read);
+    scheduler().touch(object_label(), "closed", TouchMode::read);
     if (closed_) { error().rethrow(); }  // S2
     if (is_rendezvous()) { store_reserve(1); }
     touch_send();
@@ -383,12 +383,12 @@ void ChannelState::put_back(void* value, std::uint64_t number) {
 
 void ChannelState::close(CloseReason reason) {
     if (closed_) {
-        scheduler().touch(cell(object_label(), "closed"), TouchMode::read);
+        scheduler().touch(object_label(), "closed", TouchMode::read);
         return;
     }
     const Ref<ChannelState> alive(this);
-    scheduler().touch(cell(object_label(), "closed"), TouchMode::write);
-    scheduler().touch(cell(object_label(), "tail"), TouchMode::write);
+    scheduler().touch(object_label(), "closed", TouchMode::write);
+    scheduler().touch(object_label(), "tail", TouchMode::write);
     closed_ = true;
     reason_ = reason;
     reserved_slots_ = 0;  // voided: their owners find the channel closed
@@ -524,28 +524,28 @@ void ChannelState::take_back_receive() {
     touch_skip();
 }
 
-void ChannelState::touch_skip() const { scheduler().touch(cell(object_label(), "skips"), TouchMode::write); }
+void ChannelState::touch_skip() const { scheduler().touch(object_label(), "skips", TouchMode::write); }
 
 void ChannelState::touch_send() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
-    scheduler().touch(cell(object_label(), "sends"), TouchMode::write);
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::read);
+    scheduler().touch(object_label(), "sends", TouchMode::write);
+    scheduler().touch(object_label(), "skips", TouchMode::read);
     const std::size_t places = is_rendezvous() ? 1 : options_.capacity;
-    if (sends_ >= places) { scheduler().touch(cell(object_label(), "credit", sends_ - places), TouchMode::read); }
+    if (sends_ >= places) { scheduler().touch(object_label(), "credit", TouchMode::read, sends_ - places); }
 }
 
 void ChannelState::touch_receive() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
-    scheduler().touch(cell(object_label(), "receives"), TouchMode::write);
-    scheduler().touch(cell(object_label(), "closed"), TouchMode::read);
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::read);
-    scheduler().touch(cell(object_label(), "slot", receives_), TouchMode::read);
+    scheduler().touch(object_label(), "receives", TouchMode::write);
+    scheduler().touch(object_label(), "closed", TouchMode::read);
+    scheduler().touch(object_label(), "skips", TouchMode::read);
+    scheduler().touch(object_label(), "slot", TouchMode::read, receives_);
 }
 
 void ChannelState::touch_looked() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
     for (const char* field : {"sends", "receives", "tail", "head", "skips", "closed"}) {
-        scheduler().touch(cell(object_label(), field), TouchMode::read);
+        scheduler().touch(object_label(), field, TouchMode::read);
     }
 }
 

@@ -33,7 +33,7 @@ public:
         return nullptr;
     }
     void touch(const ContextKey& key, TouchMode mode) const {
-        if (scheduler_.observer() != nullptr) [[unlikely]] { scheduler_.touch(cell(owner_, "value", hash_text(key.describe())), mode); }
+        if (scheduler_.observer() != nullptr) [[unlikely]] { scheduler_.touch(owner_, "value", mode, hash_text(key.describe())); }
     }
     void add(const ContextKey& key, std::any value) { entries_.push_back({key, std::move(value)}); }
     [[nodiscard]] std::any take(const ContextKey& key) {
@@ -114,7 +114,7 @@ const std::any* ContextValues::find(const ContextKey& key) const {
     for (const ScopeCore* at = store_->scope()->parent(); at != nullptr; at = at->parent()) {
         const std::shared_ptr<void>& slot = at->context_slot();
         if (!slot) {
-            store_->scheduler().touch(cell(at->label(), "value", hash_text(key.describe())), TouchMode::read);
+            store_->scheduler().touch(at->label(), "value", TouchMode::read, hash_text(key.describe()));
             continue;
         }
         ContextStore& above = *static_cast<Slot*>(slot.get())->store;

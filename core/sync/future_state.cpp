@@ -17,7 +17,7 @@ std::string FutureCore::created_at() const { return place(created_); }
 std::string FutureCore::settled_at() const { return place(settled_); }
 std::string FutureCore::describe() const { return "future of " + created_at(); }
 
-void FutureCore::touch_looked() const { scheduler().touch(cell(label_, "state"), TouchMode::read); }
+void FutureCore::touch_looked() const { scheduler().touch(label_, "state", TouchMode::read); }
 
 bool FutureCore::replay(Outcome& outcome) const {
     if (!is_closed()) { return false; }
@@ -36,7 +36,7 @@ bool FutureCore::finish(ErrorValue error, SourceLocation at) {
         return false;
     }
     const Ref<FutureCore> alive(this);
-    scheduler().touch(cell(label_, "state"), TouchMode::write);
+    scheduler().touch(label_, "state", TouchMode::write);
     error_ = std::move(error);
     settled_ = at;
     notify_and_close({0, !error_, error_});  // FUT-14: awaiters first, in the order in which they came
@@ -69,7 +69,7 @@ void FutureCore::attach(Ref<Derivation> derivation) {
     mark_used();
     handled_ = true;  // its error reaches the child, and is the child's from then on (FUT-21)
     touch_looked();
-    scheduler().touch(cell(label_, "children"), TouchMode::write);
+    scheduler().touch(label_, "children", TouchMode::write);
     if (is_closed()) {
         start(derivation);
     } else {
@@ -115,7 +115,7 @@ void FutureCore::drop_consumer() {
     HEDDLE_ASSERT(consumers_ > 0, "FS4");
     const Ref<FutureCore> alive(this);
     if (--consumers_ == 0) {
-        scheduler().touch(cell(label_, "state"), TouchMode::write);
+        scheduler().touch(label_, "state", TouchMode::write);
         if (!is_used() && !ignored_) { scheduler().report({"a future was dropped unused, created at " + created_at()}); }  // FUT-20
         if (!is_closed()) {
             if (children_.empty()) { release_source(); }  // FUT-09, FUT-17

@@ -54,7 +54,7 @@ public:
 
     ConditionState(Scheduler& scheduler, std::string_view name) : RuntimeObject(scheduler, name) {}
 
-    void touch(TouchMode mode) const { scheduler().touch(cell(object_label(), "queue"), mode); }
+    void touch(TouchMode mode) const { scheduler().touch(object_label(), "queue", mode); }
 
     bool notify(std::uint64_t how) {
         touch(TouchMode::write);

@@ -15,29 +15,29 @@ SemaphoreState::~SemaphoreState() { HEDDLE_ASSERT(waiters_.empty(), "SM4"); }
 
 void SemaphoreState::touch_acquire(std::size_t count) const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
-    scheduler().touch(cell(object_label(), "tail"), TouchMode::write);
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::read);
+    scheduler().touch(object_label(), "tail", TouchMode::write);
+    scheduler().touch(object_label(), "skips", TouchMode::read);
     const std::uint64_t last = asked_ + count - 1;
-    if (last >= permits_) { scheduler().touch(cell(object_label(), "release", last - permits_), TouchMode::read); }
+    if (last >= permits_) { scheduler().touch(object_label(), "release", TouchMode::read, last - permits_); }
 }
 
 void SemaphoreState::touch_release(std::size_t count) const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
-    scheduler().touch(cell(object_label(), "released"), TouchMode::write);
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::read);
-    for (std::size_t i = 0; i < count; ++i) { scheduler().touch(cell(object_label(), "release", released_ + i), TouchMode::write); }
+    scheduler().touch(object_label(), "released", TouchMode::write);
+    scheduler().touch(object_label(), "skips", TouchMode::read);
+    for (std::size_t i = 0; i < count; ++i) { scheduler().touch(object_label(), "release", TouchMode::write, released_ + i); }
 }
 
 void SemaphoreState::touch_looked() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
-    scheduler().touch(cell(object_label(), "tail"), TouchMode::read);
-    scheduler().touch(cell(object_label(), "released"), TouchMode::read);
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::read);
+    scheduler().touch(object_label(), "tail", TouchMode::read);
+    scheduler().touch(object_label(), "released", TouchMode::read);
+    scheduler().touch(object_label(), "skips", TouchMode::read);
 }
 
 /// A waiter will never get what it asked for: those behind it move up.
 void SemaphoreState::skip(std::size_t count) {
-    scheduler().touch(cell(object_label(), "skips"), TouchMode::write);
+    scheduler().touch(object_label(), "skips", TouchMode::write);
     asked_ -= count;
 }
 

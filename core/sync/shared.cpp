@@ -17,7 +17,7 @@ void detail::SharedCell::tell(TouchMode mode) const { scheduler_->touch(cell_, m
 void touch(std::string_view name, TouchMode mode) {
     const Scheduler* scheduler = ambient_scheduler();
     if (scheduler == nullptr || scheduler->observer() == nullptr) { return; }
-    scheduler->touch(cell(Label{hash_text(name)}, "user"), mode);
+    scheduler->touch(Label{hash_text(name)}, "user", mode);
 }
 
 }  // namespace heddle

@@ -66,7 +66,7 @@ GroupState::~GroupState() {
     scope_.core().unbind(*this);
 }
 
-void GroupState::touch() const { scheduler().touch(cell(object_label(), "tasks"), TouchMode::write); }
+void GroupState::touch() const { scheduler().touch(object_label(), "tasks", TouchMode::write); }
 
 // ── adding (13.2) ──
 

@@ -47,7 +47,7 @@ void WaitEntry::fail(const ErrorValue& error) {
     notify_and_close({0, false, error});
 }
 
-void WaitEntry::touch_dead() const { scheduler().touch(cell(self_.label(), "wait"), TouchMode::read); }
+void WaitEntry::touch_dead() const { scheduler().touch(self_.label(), "wait", TouchMode::read); }
 
 void WaitEntry::note(EventKind kind) const {
     if (scheduler().observer() != nullptr) [[unlikely]] { scheduler().note(kind, self_.label(), object_.object_label(), 0, 0, side_); }
