@@ -26,6 +26,7 @@
 #include <limits>
 #include <string>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/scope.hpp"
 #include "heddle/core/sync/detail/wait_entry.hpp"
 

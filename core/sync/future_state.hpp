@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/event_source.hpp"
 #include "heddle/core/run/scope.hpp"
 

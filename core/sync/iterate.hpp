@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/base/unique_function.hpp"
 
 namespace heddle {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/sync/detail/wait_entry.hpp"
 #include "heddle/core/sync/token.hpp"
 

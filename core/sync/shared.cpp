@@ -12,7 +12,9 @@ detail::SharedCell::SharedCell(std::string_view name) {
     cell_ = heddle::cell(scheduler->object_label(name), "value");
 }
 
-void detail::SharedCell::tell(TouchMode mode) const { scheduler_->touch(cell_, mode); }
+void detail::SharedCell::tell(TouchMode mode) const {
+    if (scheduler_->observed()) { scheduler_->observer()->on_touch(cell_, mode); }
+}
 
 void touch(std::string_view name, TouchMode mode) {
     const Scheduler* scheduler = ambient_scheduler();

@@ -23,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/run/scope.hpp"
 #include "heddle/core/sync/detail/wait_entry.hpp"
 
