@@ -69,6 +69,11 @@ function(heddle_library name)
   set_property(GLOBAL APPEND PROPERTY HEDDLE_LIBRARIES heddle_${name})
 endfunction()
 
+# What is under test keeps its optimisation; tests, scenarios and commands take half the time to compile with less of it.
+function(heddle_compiles_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+endfunction()
+
 function(heddle_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
@@ -85,8 +90,7 @@ function(heddle_tests name)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   heddle_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest GTest::gtest_main)
-  # What is under test keeps its optimisation; the tests themselves take a third of the time to compile with less of it.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+  heddle_compiles_quickly(${name})
   set(timeout 300)
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})
