@@ -38,7 +38,7 @@ CoroutineCore& Scheduler::take_next() {
         std::vector<Label>& candidates = candidates_;
         candidates.clear();
         for (std::size_t i = 0; i < ready_.size(); ++i) { candidates.push_back(ready_[i]->label_); }
-        const Label at = labels_->point(current_->label_, to_string(ChoiceKind::dispatch));
+        const Label at = options_.name_points ? labels_->point(current_->label_, to_string(ChoiceKind::dispatch)) : Label{};
         const std::uint32_t chosen =
             options_.chooser->choose({ChoiceKind::dispatch, at, static_cast<std::uint32_t>(candidates.size()), candidates});
         HEDDLE_ASSERT(chosen < candidates.size(), "C1");
@@ -139,7 +139,7 @@ void Scheduler::note_wait(CoroutineCore& self, const WaitPoint& at) {
     self.wait_ = &at;
     self.suspended_since_ = reactor_.now();
     if (observed()) [[unlikely]] {
-        note(EventKind::parked, self.label_, labels_->point(self.label_, at.kind, at.object),
+        note(EventKind::parked, self.label_, options_.name_points ? labels_->point(self.label_, at.kind, at.object) : Label{},
              static_cast<std::int64_t>(self.waker_.subscription_count()), 0, at.kind);
     }
 }

@@ -71,6 +71,7 @@ struct RuntimeOptions {
     LabelBook* labels = nullptr;       ///< null: the runtime owns one while a chooser or observer is attached
     std::string_view name = "main";    ///< label of its main coroutine; a node's name in a world of several
     bool any_order = false;            ///< ask which ready coroutine runs (CP-DISPATCH)
+    bool name_points = true;           ///< label dispatch questions and suspension points; off: they are nameless, for a search that counts
     bool choose_polls = true;          ///< with a chooser: ask whether to poll (CP-POLL)
     Duration zombie_timeout = std::chrono::seconds(2);  ///< ZOM-12
     bool hand_over = true;             ///< SCH-43; off for the comparison of SCH-44

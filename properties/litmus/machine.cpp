@@ -20,6 +20,7 @@ void run_thread(const std::shared_ptr<Machine>& machine, const Litmus::Body& bod
 Var Litmus::array(std::int64_t size, std::int64_t initial) {
     const Var first{static_cast<std::uint32_t>(initial_.size())};
     initial_.resize(initial_.size() + static_cast<std::size_t>(size), initial);
+    for (std::size_t i = cells_.size(); i < initial_.size(); ++i) { cells_.push_back(cell(root, "var", i)); }
     return first;
 }
 
@@ -55,8 +56,6 @@ sim::Program Litmus::program() const {
 
 Machine::Machine(const Litmus& litmus, Scheduler& scheduler)
     : litmus_(litmus), scheduler_(scheduler), values_(litmus.initial_), locks_(litmus.locks_), channels_(litmus.channels_) {
-    cells_.reserve(values_.size());
-    for (std::size_t i = 0; i < values_.size(); ++i) { cells_.push_back(cell(root, "var", i)); }
     for (const std::int64_t height : litmus.latches_) { latches_.push_back({height, {}}); }
 }
 

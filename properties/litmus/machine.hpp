@@ -74,6 +74,7 @@ private:
     };
 
     std::vector<std::int64_t> initial_;
+    std::vector<Cell> cells_;  // of the variables
     std::uint32_t locks_ = 0;
     std::uint32_t channels_ = 0;
     std::vector<std::int64_t> latches_;
@@ -165,7 +166,7 @@ public:
     Machine(const Litmus& litmus, Scheduler& scheduler);
 
     [[nodiscard]] Scheduler& scheduler() const { return scheduler_; }
-    [[nodiscard]] Cell cell_of(Var x) const { return cells_[x.index]; }
+    [[nodiscard]] Cell cell_of(Var x) const { return litmus_.cells_[x.index]; }
     [[nodiscard]] std::int64_t& at(Var x) { return values_[x.index]; }
     [[nodiscard]] const std::vector<std::int64_t>& values() const { return values_; }
     /// State of a program's own objects, made by whoever asks first. One type per program.
@@ -201,7 +202,6 @@ private:
     std::weak_ptr<Machine> self_{};
     Scheduler& scheduler_;
     std::vector<std::int64_t> values_;
-    std::vector<Cell> cells_;
     std::vector<Lock> locks_;
     std::vector<Channel> channels_;
     std::vector<Latch> latches_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/properties/program/interpreter.hpp"
 
+#include <array>
 #include <exception>
 #include <map>
 #include <memory>
@@ -20,6 +21,11 @@ constexpr milliseconds scope_patience{30};
 void expect(bool condition, const char* invariant, const char* message) {
     if (!condition) { report_violation({invariant, message, __FILE__, __LINE__}); }
 }
+
+/// What the coroutines of a program share besides the runtime's own objects: the handles and the scopes that they leave for each other.
+constexpr std::array<std::string_view, ProgramData::coroutines_max> handle_cells{"handle 0", "handle 1", "handle 2", "handle 3",
+                                                                                 "handle 4", "handle 5", "handle 6", "handle 7"};
+constexpr std::array<std::string_view, ProgramData::slots> scope_cells{"scope 0", "scope 1", "scope 2"};
 
 /// What one awaiter of a coroutine got: every other one gets the same.
 struct Delivered {
@@ -82,6 +88,7 @@ private:
             case Do::fail: throw std::runtime_error("E" + std::to_string(n[0]));
             case Do::scope: in_scope(step, place); return;
             case Do::request:
+                touch(scope_cells[n[0]], TouchMode::read);
                 if (const ScopeRef scope = scopes_[n[0]]; scope) { request(scope, n[1] + 1, milliseconds(n[2])); }
                 return;
             case Do::finally: add_finally(step.blocks[0]); return;
@@ -110,6 +117,7 @@ private:
     }
 
     [[nodiscard]] Coroutine<int> handle(std::uint32_t index) const {
+        touch(handle_cells[index], TouchMode::read);
         return index < handles_.size() ? handles_[index] : Coroutine<int>();
     }
 
@@ -127,6 +135,7 @@ private:
     }
 
     void spawn_one(std::uint32_t index, bool high, bool keeps, const Place& place) {
+        touch("spawns", TouchMode::add);  // the bound is out of reach of programs that are searched
         if (++spawns_ > ProgramData::spawns_max) { return; }
         Runtime& runtime = ambient_scheduler()->runtime();
         SpawnOptions options;
@@ -141,7 +150,9 @@ private:
         // Spawning from a microtask or a post is the runtime's privilege (SCH-13).
         Coroutine<int> born = runtime.spawn_with(options, std::move(entry), SourceLocation::current(), !place.suspends);
         expect(!*started, "INV-SCHED-06", "the new coroutine ran inside its spawn");
-        if (keeps) { handles_[index] = std::move(born); }
+        if (!keeps) { return; }
+        touch(handle_cells[index], TouchMode::write);
+        handles_[index] = std::move(born);
     }
 
     void await_one(std::uint32_t index, std::uint32_t ms) {
@@ -293,6 +304,7 @@ private:
                 if (rethrows) { throw std::runtime_error("E-handler"); }
             });
         }
+        touch(scope_cells[n[0]], TouchMode::write);
         scopes_[n[0]] = scope;
         execute(step.blocks[0], {scope, place.suspends});
         request(scope, n[4], milliseconds(n[5]));

@@ -167,6 +167,8 @@ private:
     bool search(trace::Order order, std::uint64_t runs_max) {
         WorldOptions wanted = base_world(order);
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
+        // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
+        wanted.name_points = !judges_.empty() || options_.strategy != Strategy::exhaustive;
         World world(wanted);
         Sampler sampler(options_, order);
         if (sampler.observer() != nullptr) { world.mutable_options().observers.push_back(sampler.observer()); }

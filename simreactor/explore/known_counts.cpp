@@ -14,6 +14,7 @@ Count count_traces(const Program& program, const CountOptions& options) {
     ReducedSearch search(search_options);
     WorldOptions world_options;
     world_options.order = options.order;
+    world_options.name_points = false;
     world_options.chooser = &search;
     world_options.observers.push_back(&search);
     World world(world_options);

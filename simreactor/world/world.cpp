@@ -86,6 +86,7 @@ void World::prepare(Node& node, bool alone) {
     runtime.any_order = options_.order == trace::Order::any && options_.mask.has(ChoiceKind::dispatch);
     runtime.zombie_timeout = options_.zombie_timeout;
     runtime.dispatches_max = options_.dispatches_max;
+    runtime.name_points = options_.name_points;
     runtime.hand_over = options_.hand_over;
     runtime.pool_contexts = options_.pool_contexts;
     runtime.shares_thread = !alone;

@@ -64,6 +64,7 @@ struct WorldOptions {
     /// Called on the host's stack when the run is over and labels are still known: the moment to take a trace.
     std::function<void(const Outcome&)> at_end{};
     std::function<void()> on_violation{};  ///< called where it happened, before the world freezes: for debuggers
+    bool name_points = true;    ///< RuntimeOptions of the same name; off only where neither chooser nor observers ask for names
     bool hand_over = true;      ///< RuntimeOptions of the same name
     bool pool_contexts = true;
 };
