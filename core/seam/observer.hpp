@@ -28,6 +28,8 @@ public:
     void add(Observer& observer) { observers_.push_back(&observer); }
     void clear() { observers_.clear(); }
     [[nodiscard]] bool empty() const { return observers_.empty(); }
+    /// The one that there is; null if there are more, or none.
+    [[nodiscard]] Observer* only() const { return observers_.size() == 1 ? observers_.front() : nullptr; }
     void on_event(const Event& event) override {
         for (Observer* observer : observers_) { observer->on_event(event); }
     }

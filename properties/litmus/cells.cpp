@@ -387,7 +387,8 @@ Litmus filesystem(std::int64_t n) {
             const std::int64_t i = id % inodes;
             t.lock(inode_lock[static_cast<std::size_t>(i)]);
             if (t.read(inode[i]) == 0) {
-                for (std::int64_t b = 2 * i % blocks;; b = (b + 1) % blocks) {
+                std::int64_t b = 2 * i % blocks;
+                for (std::int64_t tried = 0; tried < blocks; ++tried, b = (b + 1) % blocks) {
                     const LockName lock = block_lock[static_cast<std::size_t>(b)];
                     t.lock(lock);
                     if (t.read(busy[b]) == 0) {

@@ -135,8 +135,13 @@ void ReducedSearch::finish(bool extend) {
     if (blocked_) { ++redundant_; }
     if (options_.reduction == Reduction::source) {
         for (const Race& race : graph_.races_from(first_new_)) { race_to_source(race); }
-    } else if (options_.reduction == Reduction::optimal && !blocked_) {
-        for (const Race& race : graph_.races_from(first_new_)) { race_to_tree(race); }
+    } else if (options_.reduction == Reduction::optimal) {
+        const std::span<const Race> races = graph_.races_from(0);
+        settled_.resize(graph_.races_from(0).size() - graph_.races_from(first_new_).size());
+        settled_.resize(races.size(), no_step);
+        for (std::size_t i = 0; i < races.size() && !blocked_; ++i) {
+            if (settled_[i] >= first_new_) { settled_[i] = race_to_tree(races[i]); }
+        }
     }
     if (options_.count_traces && !blocked_) { digests_.insert(graph_.digest()); }
 }
@@ -206,20 +211,19 @@ void ReducedSearch::on_event(const Event& event) {
             if (begun < skip_steps_) { return; }
             skipping_ = false;
         }
-        const Pid pid = graph_.pid_of(event.who);
+        const Pid pid = chosen_ ? *chosen_ : graph_.pid_of(event.who);
         if (chosen_) {
-            HEDDLE_ASSERT(*chosen_ == pid, "RS1: who was chosen runs");
+            HEDDLE_ASSERT(graph_.label_of(pid) == event.who, "RS1: who was chosen runs");
             chosen_.reset();
         } else {
             open_step(pid, false, static_cast<std::uint32_t>(position_));
             if (blocked_) { return; }
         }
-        const Cell wait = cell(event.who, "wait");
-        const Cell end = cell(event.who, "state");
-        graph_.allow(wait);
-        graph_.allow(end);
-        graph_.touch(wait, TouchMode::write);  // its own resumption
-        if (ends_unborn) { graph_.touch(end, TouchMode::write); }  // told just before
+        const OwnCells own = own_cells(pid, event.who);
+        graph_.allow(own.wait);
+        graph_.allow(own.state);
+        graph_.touch_number(own.wait, TouchMode::write);  // its own resumption
+        if (ends_unborn) { graph_.touch_number(own.state, TouchMode::write); }  // told just before
         return;
     }
     if (!records() || !graph_.is_open()) { return; }
@@ -250,6 +254,15 @@ void ReducedSearch::on_touch(Cell cell, TouchMode mode) {
 
 void ReducedSearch::on_statement(Cell cell, TouchMode mode) {
     if (records() && graph_.is_open() && !whole_loop_) { graph_.state(cell, mode); }
+}
+
+ReducedSearch::OwnCells ReducedSearch::own_cells(Pid pid, Label label) {
+    while (own_cells_.size() <= pid) {
+        const Label next = graph_.label_of(static_cast<Pid>(own_cells_.size()));
+        own_cells_.push_back({graph_.cell_number(cell(next, "wait")), graph_.cell_number(cell(next, "state"))});
+    }
+    HEDDLE_ASSERT(graph_.label_of(pid) == label, "SG4");
+    return own_cells_[pid];
 }
 
 /// A step that nobody was asked about: there was no other.
@@ -412,19 +425,36 @@ void ReducedSearch::race_to_source(const Race& race) {
     node.source = node.enabled;  // none of them may go before the first step of the race
 }
 
-void ReducedSearch::race_to_tree(const Race& race) {
+/// @returns the last step that the decision depends on; `no_step` if it depends on all of them, since the reversal takes in what follows
+StepIndex ReducedSearch::race_to_tree(const Race& race) {
     Node& node = nodes_[race.first];
-    if (node.enabled.size() < 2) { return; }
+    if (node.enabled.size() < 2) { return race.second; }
     reversal_.build(graph_, race, graph_.size());
+    // An initial that is explored, or will be, covers whatever else the sequence holds; only what stands before it decides that it is one.
+    const auto until = [&](std::size_t item) {
+        return reversal_.is_reversed(item) ? no_step : std::max(race.second, reversal_.step(item));
+    };
+    StepIndex covered = no_step;
+    bool asleep = false;
     for (const Sleeper& sleeper : node.slept) {
         const std::optional<std::size_t> at = reversal_.find(sleeper.pid);
-        if (at) {
-            if (reversal_.is_initial(*at)) { return; }
-        } else if (!sleeper.unknown && reversal_.is_independent(std::span(node.feet).subspan(sleeper.first, sleeper.count))) {
-            return;
+        if (at && reversal_.is_initial(*at)) {
+            asleep = true;
+            covered = std::min(covered, until(*at));
+        } else if (!at && !sleeper.unknown &&
+                   reversal_.is_independent(std::span(node.feet).subspan(sleeper.first, sleeper.count))) {
+            asleep = true;
         }
     }
+    if (asleep) { return covered; }
+    for (const WakeupTree::Branch& branch : node.tree.branches()) {
+        const std::optional<std::size_t> at = reversal_.find(branch.pid);
+        if (at && reversal_.is_initial(*at)) { covered = std::min(covered, until(*at)); }
+    }
+    const StepIndex by_first = until(0);
+    const std::size_t before = node.tree.branches().size();
     node.tree.insert(reversal_, [this](StepIndex step) { return answers_of(step); });
+    return node.tree.branches().size() > before ? std::min(covered, by_first) : covered;
 }
 
 /// A run was cut: what its pending steps would have done is not known, so every node of it tries all that is enabled.

@@ -15,6 +15,7 @@
 // RS4  Answers within the reactor (whether it polls, which source, which timer) are value questions of the step before them. Whether
 //      they are asked depends on what every step did, so from the first of them on all steps count as dependent, and the search begins
 //      anew with that (`whole_loop`).
+//      With `optimal` a race is looked at again whenever steps behind it changed that its reversal was dropped or merged for.
 // RS5  Memory is proportional to the length of a run, except that `optimal` keeps its trees, and `count_traces` a word per trace.
 // RS6  The order of births within a scope shows only to a request that goes through its members, or to a shutdown. Until a run has one,
 //      spawns of one scope are independent; then the search begins anew with that order as a cell.
@@ -88,6 +89,10 @@ public:
     [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(depth_); }
 
 private:
+    struct OwnCells {
+        std::uint32_t wait = 0;
+        std::uint32_t state = 0;
+    };
     struct Sleeper {
         Pid pid = 0;
         std::uint32_t first = 0;  // into `feet` of its node
@@ -109,6 +114,7 @@ private:
         WakeupTree tree{};
     };
 
+    [[nodiscard]] OwnCells own_cells(Pid pid, Label label);
     [[nodiscard]] bool records() const { return !skipping_ && !blocked_; }
     Node& new_node();
     void open_step(Pid pid, bool asked, std::uint32_t question);
@@ -126,7 +132,7 @@ private:
     void resume_at(std::size_t depth, std::uint32_t answers);
     void restart();
     void race_to_source(const Race& race);
-    void race_to_tree(const Race& race);
+    [[nodiscard]] StepIndex race_to_tree(const Race& race);
     void expand_all();
 
     Options options_;
@@ -139,8 +145,11 @@ private:
     std::size_t replay_until_ = 0;        // answers before it are those of the run before
     std::size_t skip_steps_ = 0;          // steps before it are known already
     std::size_t steps_begun_ = 0;
-    StepIndex first_new_ = 0;             // races with a second step before it were seen
+    StepIndex first_new_ = 0;             // steps before it are those of the run before
+    /// Beside the graph's races: what was decided about each holds as long as the steps up to this one stay (`optimal` alone).
+    std::vector<StepIndex> settled_;
     std::optional<Pid> chosen_;           // a dispatch was answered, its step has not begun
+    std::vector<OwnCells> own_cells_;     // by process
     std::vector<Label> doomed_;           // cancelled before they began
     bool skipping_ = false;
     bool watching_ = true;                // false: `rewind`

@@ -65,7 +65,7 @@ public:
     /// `end` checks it: what it touches besides must be its own (`allow`) or of a commuting class.
     void state(Cell cell, TouchMode mode);
     /// A cell that belongs to the process of the open step, which may touch it whatever it stated: its end, its waits.
-    void allow(Cell cell) { own_.push_back(cell_number(cell)); }
+    void allow(std::uint32_t cell) { own_.push_back(cell); }
     /// The open step made the next step of `target` possible.
     void enable(Pid target);
     /// An answer that the open step got: part of what it is.

@@ -62,7 +62,8 @@ void World::prepare(Node& node, bool alone) {
     node.finished = node.idle = node.may_advance = false;
     node.ambient = nullptr;
     node.parked = nullptr;
-    Observer* observer = observers_.empty() ? nullptr : &observers_;
+    Observer* observer = observers_.empty() ? nullptr : observers_.only();
+    if (observer == nullptr && !observers_.empty()) { observer = &observers_; }
     SimReactor::Options reactor;
     reactor.chooser = options_.chooser;
     reactor.observer = observer;

@@ -244,6 +244,17 @@ class Explore(CommandTest):
 
 
 class Reduced(CommandTest):
+    def test_contradictions_are_refused(self):
+        for arguments in (
+            ["explore", "sample/quiet", "--reduction", "some"],
+            ["explore", "sample/quiet", "--reduction", "source", "--strategy", "random"],
+            ["explore", "sample/quiet", "--reduction", "source", "--bound", "1"],
+            ["selfcheck"],  # this program has no programs with known counts
+            ["selfcheck", "--only", "nothing"],
+        ):
+            with self.subTest(arguments):
+                self.refused(*arguments)
+
     def test_a_reduced_search_says_how_many_traces_it_ran(self):
         for reduction in ("none", "source", "optimal"):
             done = self.call("explore", "sample/quiet", "--order", "any", "--reduction", reduction, "--json").json
