@@ -6,6 +6,7 @@
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
 #include "heddle/core/sync/channel.hpp"
+#include "heddle/core/sync/combine.hpp"
 #include "heddle/core/sync/context.hpp"
 #include "heddle/core/sync/future.hpp"
 #include "heddle/core/sync/iterate.hpp"

@@ -230,7 +230,10 @@ void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, Source
         update_guard();
         throw;
     }
-    if (closed_) { error().rethrow(); }  // the grant was voided (CHAN-23)
+    if (closed_) {  // the grant was voided (CHAN-23)
+        entry.note(EventKind::handed_on);
+        error().rethrow();
+    }
     entry.note(EventKind::grant_spent);
     --reserved_slots_;
 }
@@ -260,8 +263,10 @@ void ChannelState::offer(void* value, CoroutineCore& self, EventSource* token, S
                 grant_slots();
             }
             update_guard();
+        } else {
+            entry.note(EventKind::grant_spent);
         }
-        throw;  // done and thrown out: terminal unwinding, or nothing that says "not delivered"
+        throw;  // done, and thrown out all the same: terminal unwinding
     }
     HEDDLE_ASSERT(mine.done, "CHAN-12");
     entry.note(EventKind::grant_spent);

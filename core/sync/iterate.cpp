@@ -81,6 +81,7 @@ private:
         SpawnOptions options;
         options.name = "iterate";
         options.scope = ScopeRef(scope_);
+        options.priority = Priority::high;  // it takes the place of the one that suspends
         ++workers_;
         ++starting_;
         try {

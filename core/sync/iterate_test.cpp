@@ -71,8 +71,11 @@ TEST_F(IterateTest, AnErrorCancelsTheOthersAndLeavesWhenTheyEnded) {  // ITR-07,
     run([&] {
         log_caught([&] {
             iterate(std::vector<int>{1, 2, 3}, [&](int value) {
-                yield();
-                if (value == 2) { throw Failure("E"); }
+                if (value == 2) {
+                    yield();
+                    yield();
+                    throw Failure("E");
+                }
                 try {
                     sleep_for(1s);
                 } catch (const Cancellation&) {
@@ -128,7 +131,7 @@ TEST_F(IterateTest, WhatCallbacksSpawnedIsCancelledOrWaitedFor) {  // ITR-09, `0
             EXPECT_EQ(scheduler().registry().size(), 1U);
         }
     });
-    EXPECT_EQ(text(), "the scope was disposed slept none");
+    EXPECT_EQ(text(), "the scope was cancelled slept none");
 }
 
 TEST_F(IterateTest, ACancelledCallerLeavesWhenEverythingHasEnded) {  // ITR-10, INV-ITR-03
@@ -146,7 +149,7 @@ TEST_F(IterateTest, ACancelledCallerLeavesWhenEverythingHasEnded) {  // ITR-10, 
         caller.cancel("stop");
         caller.await();
     });
-    EXPECT_EQ(text(), "the scope was disposed end1 the scope was disposed end2 stop left");
+    EXPECT_EQ(text(), "the scope was cancelled end1 the scope was cancelled end2 stop left");
 }
 
 }  // namespace

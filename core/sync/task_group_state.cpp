@@ -108,7 +108,10 @@ TaskKey GroupState::spawn(const TaskKey* given, std::string_view name, GroupTask
             throw;
         }
         touch();
-        if (closed_) { throw AsyncError("task group: it was closed meanwhile"); }  // GRP-11
+        if (closed_) {  // GRP-11: the grant was voided
+            entry.note(EventKind::handed_on);
+            throw AsyncError("task group: it was closed meanwhile");
+        }
         entry.note(EventKind::grant_spent);
         --granted_;
         granted = true;

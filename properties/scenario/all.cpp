@@ -6,6 +6,7 @@
 #include "heddle/properties/scenario/corpus/corpus.hpp"
 #include "heddle/properties/planted/scenarios.hpp"
 #include "heddle/properties/program/any.hpp"
+#include "heddle/properties/scenario/sync.hpp"
 #include "heddle/properties/scenario/worked.hpp"
 
 namespace heddle::prop {
@@ -19,6 +20,7 @@ std::vector<sim::Scenario> list() {
     std::vector<sim::Scenario> all;
     append(all, demo_scenarios());
     append(all, spec_scenarios());
+    append(all, sync_scenarios());
     all.push_back(program_scenario());
     append(all, corpus_scenarios());
     append(all, litmus_scenarios());
