@@ -48,16 +48,6 @@ enum class EventKind : std::uint8_t {
     tick_begin,        ///< a = 1 if it may block
     tick_end,
     clock,             ///< virtual or loop time moved; a = ns
-    // primitives (docs/spec/00-conventions.md); what = the object, note = the side: "lock", "receive", "send" …
-    wait_begun,    ///< who joined a queue
-    granted,       ///< who, a waiter, was promised something
-    grant_spent,   ///< who used what it was promised
-    handed_on,     ///< who gave up what it was promised
-    wait_left,     ///< who left a queue with nothing
-    value_in,      ///< a value entered; a = its number
-    value_out,     ///< a value left for a receiver; a = its number
-    object_closed, ///< a = reason
-    reported,      ///< something went to the error sink (CV-10); note says what
     // runtime
     microtask_added,
     microtask_run,
@@ -84,6 +74,16 @@ enum class EventKind : std::uint8_t {
     seen,              ///< a rare branch was reached: note names it
     user,              ///< a program's own mark: note
     violated,          ///< note = invariant
+    // primitives (docs/spec/00-conventions.md); what = the object, note = the side: "lock", "receive", "send" …
+    wait_begun,    ///< who joined a queue
+    granted,       ///< who, a waiter, was promised something
+    grant_spent,   ///< who used what it was promised
+    handed_on,     ///< who gave up what it was promised
+    wait_left,     ///< who left a queue with nothing
+    value_in,      ///< a value entered; a = its number
+    value_out,     ///< a value left for a receiver; a = its number
+    object_closed, ///< a = reason
+    reported,      ///< something went to the error sink (CV-10); note says what
     count_,
 };
 

@@ -26,13 +26,13 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::count
     "spawned", "started", "parked", "woken", "resumed", "yielded", "fast_return", "doomed", "finished", "finalized", "switched",
     "cancel_requested", "cancel_delivered", "cancel_deferred", "protect_entered", "protect_left", "became_zombie",
     "scope_opened", "scope_requested", "scope_closed", "scope_terminated", "scope_woken",
-    "wait_begun", "granted", "grant_spent", "handed_on", "wait_left", "value_in", "value_out", "object_closed", "reported",
     "event_started", "event_stopped", "notified", "delivered", "tick_begin", "tick_end", "clock",
     "microtask_added", "microtask_run", "microtask_skipped", "microtask_dropped", "heartbeat",
     "handler_enter", "handler_leave", "handler_finish", "finally_run",
     "context_created", "context_pooled", "context_reused", "context_destroyed",
     "unhandled", "shutdown_begun", "second_phase", "deadlock", "unwound",
-    "epilogue_entered", "epilogue_left", "epilogue_expired", "run_ended", "seen", "user", "violated"};
+    "epilogue_entered", "epilogue_left", "epilogue_expired", "run_ended", "seen", "user", "violated",
+    "wait_begun", "granted", "grant_spent", "handed_on", "wait_left", "value_in", "value_out", "object_closed", "reported"};
 
 constexpr std::array<std::string_view, 7> touch_names{"R", "W", "C-add", "C-set", "C-max", "give", "take"};
 constexpr std::array<std::string_view, 9> source_names{"none",   "timer",   "poll", "proxy",    "trigger",

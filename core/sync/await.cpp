@@ -17,7 +17,6 @@ void refuse_itself(const Scheduler& scheduler, const EventSource* event) {
 
 /// Somebody waits for it, so that its outcome is used; a wait that has been overdue for long closes it now (TMO-02).
 void visit(EventSource& event) {
-    event.scheduler().touch(event.label(), "state", TouchMode::read);
     event.mark_used();
     event.on_awaited();
     event.settle();

@@ -91,7 +91,10 @@ public:
     [[nodiscard]] virtual bool has_source() const { return derived_; }
     [[nodiscard]] std::size_t child_count() const { return children_.size(); }
 
-    void on_awaited() override { handled_ = true; }
+    void on_awaited() override {
+        touch_looked();
+        handled_ = true;
+    }
     void on_obtained() override { obtained_ = true; }
     [[nodiscard]] bool is_obtained() const { return obtained_; }
 
