@@ -265,11 +265,9 @@ private:
     }
     template <class R, class Core>
     [[nodiscard]] Future<R> make(GroupWaitKind kind, bool ignores_errors, SourceLocation at) const {
-        auto* core = new Core(state(), kind, ignores_errors, at);
-        Future<R> future(core);
-        core->ignore();  // until it is there for good: a refused one was never anybody's
-        state().add_wait(*core);
-        return future;
+        const Ref<Core> core(new Core(state(), kind, ignores_errors, at));
+        state().add_wait(*core);  // may refuse; nobody has a handle yet
+        return Future<R>(core.get());
     }
 
     GroupState* state_ = nullptr;
