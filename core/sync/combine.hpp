@@ -16,11 +16,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "heddle/core/base/source_location.hpp"
 #include "heddle/core/sync/await.hpp"
 #include "heddle/core/sync/future.hpp"
 
@@ -79,7 +79,7 @@ namespace detail {
 
 template <class K, class T>
 Combined<K, T> combine(const Keyed<K, T>& inputs, CollectMode mode, std::size_t wanted, const CombineOptions& options,
-                       const SourceLocation& at) {
+                       SourceLocation at) {
     std::vector<EventSource*> events;
     events.reserve(inputs.size());
     for (const auto& [key, input] : inputs) { events.push_back(&input.event()); }
