@@ -245,7 +245,7 @@ public:
 
     /// The running step touches nothing else that others see, whatever they did before it. Said before it touches anything.
     void state_footprint(Cell where, TouchMode mode) const {
-        if (observer_ != nullptr) [[unlikely]] { observer_->on_statement(where, mode); }
+        if (observed()) [[unlikely]] { observer_->on_statement(where, mode); }
     }
 
     /// Events whose callbacks run form a non-suspendable region.
