@@ -8,8 +8,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 jobs=${HEDDLE_JOBS:-$(nproc)}
 
+# Paths below the repository are relative for the cache: another clone of the same sources compiles nothing again. Safe, because file
+# names in the programs are relative to the repository, too.
 if command -v ccache >/dev/null; then
-    export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="${CCACHE_BASEDIR:-$root}" CCACHE_NOHASHDIR=1
 fi
 
 say() { printf '\n== %s\n' "$*"; }

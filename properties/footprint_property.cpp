@@ -321,7 +321,7 @@ TEST(Footprints, OfTheRuntimesObjectsSayAll) {
 // ── the judge itself ──
 
 TEST(Footprints, ThatAreTooSmallAreCaught) {
-    const Cell log = cell(Label{hash_text("log")}, "user");
+    const Cell watched = cell(Label{hash_text("log")}, "user");
     const sim::Program program = [] {
         const auto log = std::make_shared<int>(0);
         for (int i = 0; i < 2; ++i) {
@@ -333,7 +333,7 @@ TEST(Footprints, ThatAreTooSmallAreCaught) {
             });
         }
     };
-    EXPECT_NE(*judge(program, 10'000, [&](Cell at, TouchMode) { return at == log; }), "");
+    EXPECT_NE(*judge(program, 10'000, [&](Cell at, TouchMode) { return at == watched; }), "");
 }
 
 TEST(Footprints, OfARuntimeObjectThatAreTooSmallAreCaught) {

@@ -288,6 +288,8 @@ void GroupState::scope_requested(ScopeCore&) {
     after_change();
 }
 
+[[gnu::noinline]] void GroupState::destroy() { delete this; }  // out of sight: GCC 12 takes each later reference for a use of it
+
 void GroupState::drop_handle() {
     HEDDLE_ASSERT(handles_ > 0, "CV-16");
     const Ref<GroupState> alive(this);

@@ -158,11 +158,12 @@ public:
     void add_reference() { ++references_; }
     void drop_reference() {
         HEDDLE_ASSERT(references_ > 0, "GS5");
-        if (--references_ == 0) { delete this; }
+        if (--references_ == 0) { destroy(); }
     }
 
 private:
     ~GroupState() override;
+    void destroy();
     class TaskEnd;
 
     void scope_requested(ScopeCore& scope) override;

@@ -76,7 +76,10 @@ void Thread::begin(Stated stated, Cell cell, TouchMode mode) {
     if (stated == Stated::cell) { machine_.scheduler().state_footprint(cell, mode); }
 }
 
-void Thread::touch(Cell cell, TouchMode mode) { machine_.scheduler().touch(cell, mode); }
+void Thread::touch(Cell cell, TouchMode mode) {
+    const Scheduler& scheduler = machine_.scheduler();
+    if (scheduler.observed()) { scheduler.observer()->on_touch(cell, mode); }
+}
 
 std::int64_t Thread::read(Var x) {
     const Cell cell = machine_.cell_of(x);
