@@ -186,7 +186,7 @@ std::vector<KnownCount> known_counts() {
 
         // ── mailboxes ──
 
-        // Concuerror; after_spawns is 247 there because two sends whose messages nobody takes commute: with the cells of a channel it is 270
+        // Concuerror
         usual("litmus/after_test", 36),
         {.call = "litmus/after_spawns",
          .traces = 270,

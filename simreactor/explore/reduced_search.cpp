@@ -137,7 +137,7 @@ void ReducedSearch::finish(bool extend) {
         for (const Race& race : graph_.races_from(first_new_)) { race_to_source(race); }
     } else if (options_.reduction == Reduction::optimal) {
         const std::span<const Race> races = graph_.races_from(0);
-        settled_.resize(graph_.races_from(0).size() - graph_.races_from(first_new_).size());
+        settled_.resize(races.size() - graph_.races_from(first_new_).size(), no_step);
         settled_.resize(races.size(), no_step);
         for (std::size_t i = 0; i < races.size() && !blocked_; ++i) {
             if (settled_[i] >= first_new_) { settled_[i] = race_to_tree(races[i]); }
@@ -439,8 +439,8 @@ StepIndex ReducedSearch::race_to_tree(const Race& race) {
     for (const Sleeper& sleeper : node.slept) {
         const std::optional<std::size_t> at = reversal_.find(sleeper.pid);
         if (at && reversal_.is_initial(*at)) {
+            if (until(*at) != no_step) { return until(*at); }
             asleep = true;
-            covered = std::min(covered, until(*at));
         } else if (!at && !sleeper.unknown &&
                    reversal_.is_independent(std::span(node.feet).subspan(sleeper.first, sleeper.count))) {
             asleep = true;

@@ -96,7 +96,9 @@ Result<ScenarioCall> parse_call(std::span<const Scenario> scenarios, std::string
         const std::string key(rest.substr(0, equals));
         bool takes_rest = false;
         if (scenario != scenarios.end()) {
-            for (const Parameter& parameter : scenario->parameters) { takes_rest = takes_rest || (parameter.name == key && parameter.is_text && parameter.words.empty()); }
+            for (const Parameter& parameter : scenario->parameters) {
+                takes_rest = takes_rest || (parameter.name == key && parameter.is_text && parameter.words.empty());
+            }
         }
         const std::size_t comma = takes_rest ? std::string_view::npos : rest.find(',', equals);
         const std::string value(rest.substr(equals + 1, comma == std::string_view::npos ? comma : comma - equals - 1));
