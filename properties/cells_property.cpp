@@ -225,10 +225,9 @@ TEST(Cells, OfCancellationsAndClosesAreSound) {  // CL1 alone
         std::vector<Coroutine<>> all;
         for (int i = 0; i < 3; ++i) {
             all.push_back(spawn("w", [mutex] {
-                mutex->lock();
+                const Lock lock(*mutex);
                 say("in");
                 yield();
-                mutex->unlock();
             }));
         }
         spawn("x", [target = all[1]] { target.cancel(); });
@@ -238,10 +237,9 @@ TEST(Cells, OfCancellationsAndClosesAreSound) {  // CL1 alone
         std::vector<Coroutine<>> all;
         for (const std::size_t count : {1U, 2U, 1U}) {
             all.push_back(spawn("w", [semaphore, count] {
-                semaphore->acquire(count);
+                const Permit permit(*semaphore, count);
                 say("in");
                 yield();
-                semaphore->release(count);
             }));
         }
         spawn("x", [target = all[1]] { target.cancel(); });

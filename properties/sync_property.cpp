@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives of core/sync under every schedule of few deviations, with all oracles. Bound: the scenario's depth (2) in both orders,
-// a request that arrives at every point among them; every schedule within it is run.
+// The primitives of core/sync under every schedule of few deviations, with all oracles. Bound: 7 answers other than production's in a
+// schedule, both orders, a request that arrives at every point among them; every schedule within it is run.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -333,6 +333,7 @@ TEST_F(GroupTest, AWaitCanBeDroppedInAnyOrder) {  // GRP-17, BUG-112, INV-ALL-12
                 group->spawn([] { return 1; });
                 if (settled) { static_cast<void>(group->all().await()); }
                 auto wait = std::make_unique<Future<std::vector<std::pair<TaskKey, int>>>>(group->all());
+                wait->ignore();
                 if (group_first) { group.reset(); }
                 wait.reset();
                 group.reset();
@@ -374,6 +375,7 @@ TEST_F(GroupTest, AJoinThatNobodyObtainedGivesItsTaskBack) {  // SET-09
         set.spawn_with_key("k", [] { return 1; });
         {
             const auto unread = set.join_next();
+            unread.ignore();
             yield();
             EXPECT_TRUE(unread.is_completed());
             EXPECT_EQ(set.count(), 0U);

@@ -312,7 +312,7 @@ sim::Scenario scenario_of(const char* name, const char* about, std::uint32_t dep
     scenario.program = [program](const sim::Parameters&) { return sim::Program(program); };
     scenario.oracles = [](const sim::Parameters&) { return all_oracles(); };
     using enum ChoiceKind;
-    scenario.world = [](sim::WorldOptions& world) { world.mask = {dispatch, arrival, ready, timer, value}; };
+    scenario.world = [](sim::WorldOptions& world) { world.mask = {dispatch, arrival, ready, batch, poll, timer, value}; };
     return scenario;
 }
 
@@ -320,20 +320,20 @@ sim::Scenario scenario_of(const char* name, const char* about, std::uint32_t dep
 
 std::vector<sim::Scenario> sync_scenarios() {
     return {
-        scenario_of("sync/mutex", "Three coroutines take one mutex; one of them is cancelled at any point.", 2, mutex_program),
-        scenario_of("sync/semaphore", "Two permits, one coroutine wants both and is cancelled at any point.", 2, semaphore_program),
-        scenario_of("sync/condition", "Two consumers wait for news of two items; one is cancelled at any point.", 2, condition_program),
-        scenario_of("sync/channel", "Two senders and two receivers over one slot; a receiver is cancelled at any point.", 2, channel_program),
-        scenario_of("sync/channel-close", "The same, and the channel is closed at any point.", 2, channel_close_program),
-        scenario_of("sync/rendezvous", "Two senders without a buffer; one is cancelled at any point.", 2, rendezvous_program),
-        scenario_of("sync/rendezvous-close", "Two senders, two receivers, no buffer; closed at any point.", 2, rendezvous_close_program),
-        scenario_of("sync/receive-future", "The awaiter of a receive's future is cancelled at any point; no message is lost.", 2,
+        scenario_of("sync/mutex", "Three coroutines take one mutex; one of them is cancelled at any point.", 7, mutex_program),
+        scenario_of("sync/semaphore", "Two permits, one coroutine wants both and is cancelled at any point.", 7, semaphore_program),
+        scenario_of("sync/condition", "Two consumers wait for news of two items; one is cancelled at any point.", 7, condition_program),
+        scenario_of("sync/channel", "Two senders and two receivers over one slot; a receiver is cancelled at any point.", 7, channel_program),
+        scenario_of("sync/channel-close", "The same, and the channel is closed at any point.", 7, channel_close_program),
+        scenario_of("sync/rendezvous", "Two senders without a buffer; one is cancelled at any point.", 7, rendezvous_program),
+        scenario_of("sync/rendezvous-close", "Two senders, two receivers, no buffer; closed at any point.", 7, rendezvous_close_program),
+        scenario_of("sync/receive-future", "The awaiter of a receive's future is cancelled at any point; no message is lost.", 7,
                     receive_future_program),
-        scenario_of("sync/future", "A future is cancelled at any point while it is completed, awaited and mapped.", 2, future_program),
-        scenario_of("sync/group", "Two coroutines add tasks to a full group; one is cancelled at any point.", 2, group_program),
-        scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 2, group_cancel_program),
-        scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 2, set_program),
-        scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 2, iterate_program),
+        scenario_of("sync/future", "A future is cancelled at any point while it is completed, awaited and mapped.", 7, future_program),
+        scenario_of("sync/group", "Two coroutines add tasks to a full group; one is cancelled at any point.", 7, group_program),
+        scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 7, group_cancel_program),
+        scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 7, set_program),
+        scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 7, iterate_program),
     };
 }
 
