@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives of core/sync under every schedule of few deviations, with all oracles. Bound: 7 answers other than production's in a
+// The primitives of core/sync under every schedule of few deviations, with all oracles. Bound: 5 or 7 answers other than production's in a
 // schedule, both orders, a request that arrives at every point among them; every schedule within it is run.
 #include <gtest/gtest.h>
 

@@ -228,9 +228,10 @@ void group_program() {
     };
     auto a = spawn("a", adds(0));
     auto b = spawn("b", adds(10));
+    auto c = spawn("c", adds(20));
     sim::anywhere([a] { a.cancel(); });
-    join(a, b);
-    HEDDLE_CHECK(!b.error());
+    join(a, b, c);
+    HEDDLE_CHECK(!b.error() && !c.error());
     const auto all = group->all();
     group->close();
     HEDDLE_CHECK(all.await().size() == accepted);
@@ -330,7 +331,7 @@ std::vector<sim::Scenario> sync_scenarios() {
         scenario_of("sync/receive-future", "The awaiter of a receive's future is cancelled at any point; no message is lost.", 7,
                     receive_future_program),
         scenario_of("sync/future", "A future is cancelled at any point while it is completed, awaited and mapped.", 7, future_program),
-        scenario_of("sync/group", "Two coroutines add tasks to a full group; one is cancelled at any point.", 7, group_program),
+        scenario_of("sync/group", "Three coroutines add tasks to a full group; one is cancelled at any point.", 5, group_program),
         scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 7, group_cancel_program),
         scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 7, set_program),
         scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 7, iterate_program),
