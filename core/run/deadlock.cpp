@@ -28,11 +28,12 @@ std::string Scheduler::deadlock_report() const {
 bool Scheduler::objects_resolve() {
     std::vector<RuntimeObject*> asked;
     for (RuntimeObject* object = objects_.front(); object != nullptr; object = objects_.next(*object)) { asked.push_back(object); }
+    bool resolved = false;
     begin_phase();
-    for (RuntimeObject* object : asked) { static_cast<void>(object->resolve_deadlock()); }
+    for (RuntimeObject* object : asked) { resolved = object->resolve_deadlock() || resolved; }
     end_phase();
     flush();
-    return !ready_.empty() || !microtasks_.empty() || reactor_.alive() || pending_;
+    return resolved && (!ready_.empty() || !microtasks_.empty() || reactor_.alive() || pending_);
 }
 
 void Scheduler::resolve_deadlock() {

@@ -7,7 +7,11 @@
 
 #include <set>
 
-#include "heddle/core/heddle.hpp"
+#include "heddle/core/run/one_shot.hpp"
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/shared.hpp"
+#include "heddle/core/sync/sleep.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/known_counts.hpp"
 #include "heddle/simreactor/world/anywhere.hpp"

@@ -272,7 +272,11 @@ Outcome World::run(const Program& program) {
     drive(alone);
     Outcome outcome = conclude();
     if (options_.at_end) { options_.at_end(outcome); }
-    observers_.clear();  // they may go now; what outlives the run, a scope's handle perhaps, has nobody to tell
+    // They may go now; what outlives the run, a scope's handle perhaps, has nobody to tell.
+    observers_.clear();
+    for (const auto& node : nodes_) {
+        if (node->runtime) { node->runtime->scheduler().set_observer(nullptr); }
+    }
     exchange_ambient_scheduler(outer);
     exchange_violation_sink(outer_sink);
     current_world = outer_world;
