@@ -56,7 +56,7 @@ TEST(Shared, ObjectsOfOneNameHaveCellsOfTheirOwn) {
         Shared<int> one;
         Shared<int> two;
         one = 1;
-        two = one;
+        two = one.get();
     });
     EXPECT_EQ(touches.modes_of(cell(LabelBook::of("main/shared"), "value")), "W R");
     EXPECT_EQ(touches.modes_of(cell(LabelBook::of("main/shared#2"), "value")), "W");
