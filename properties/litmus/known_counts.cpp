@@ -172,13 +172,12 @@ std::vector<KnownCount> known_counts() {
         usual("litmus/indexer:n=14", 512),
         large("litmus/indexer:n=15", 4'096),
 
-        // 2^(n-13) for 13 <= n <= 26; at 27 three meet at block 0: 12 * 2^12
+        // 2^(n-13) for 13 <= n <= 26
         usual("litmus/filesystem:n=13", 1),
         usual("litmus/filesystem:n=14", 2),
         usual("litmus/filesystem:n=16", 8),
         usual("litmus/filesystem:n=18", 32),
         large("litmus/filesystem:n=20", 128),
-        large("litmus/filesystem:n=27", 49'152),
 
         // C(2n+1,n)
         small("litmus/bug_after_1k:n=3", 35),
