@@ -6,7 +6,7 @@ namespace heddle::detail {
 WaitEntry::WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side)
     : EventSource(object.scheduler()), object_(object), self_(self), side_(side), label_(object.scheduler().object_label(side)) {}
 
-void WaitEntry::park(EventSource* token, SourceLocation at) {
+void WaitEntry::park(EventSource* token, SourceLocation at, Duration timeout) {
     Waker& waker = self_.waker();
     struct End {
         Waker& waker;
@@ -19,6 +19,13 @@ void WaitEntry::park(EventSource* token, SourceLocation at) {
     waker.clean();
     phase_ = Phase::parked;
     waker.resume_when(*this, WakeBy::resolve);
+    if (timeout > Duration::zero()) {
+        TimerOptions options;
+        options.timeout = timeout;
+        options.refresh = true;  // time spent before the wait does not shorten it (RCT-22)
+        const Ref<ReactorEvent> timer = ReactorEvent::timer(scheduler(), options, false, "wait_timeout");
+        waker.resume_when(*timer, WakeBy::timeout);
+    }
     if (token != nullptr) { waker.resume_when(*token, WakeBy::token); }
     note(EventKind::wait_begun);
     scheduler().suspend({side_, at, object_.object_label()});

@@ -27,8 +27,9 @@ public:
     WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side);
 
     /// Suspends until the wait is ended. @param token may be null; a live one (live_token)
+    /// @param timeout  more than zero: the wait ends with TimeoutError then
     /// Throws what the wait ends with. Suspends: yes.
-    void park(EventSource* token, SourceLocation at);
+    void park(EventSource* token, SourceLocation at, Duration timeout = Duration::zero());
 
     /// The wait is about to begin, or goes on: nobody has ended it (CV-08).
     [[nodiscard]] bool is_living() const;

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pool: callbacks that suspend, throw, are cancelled, or call the pool; the health check (docs/spec/10-pool.md, 10.2, 10.8).
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "heddle/core/run/cancellation.hpp"
+#include "heddle/core/sync/testing/pool_world.hpp"
+
+namespace heddle {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace heddle::testing;
+
+class PoolHooksTest : public ::testing::Test, protected PoolWorld {
+protected:
+    /// A factory that suspends, and throws while `failing_` counts down.
+    PoolOptions<Thing> slow(std::int64_t max, std::int64_t min = 0) {
+        PoolOptions<Thing> options = of(max, min);
+        options.factory = [this]() -> std::optional<Thing> {
+            ++making_;
+            most_ = std::max(most_, making_);
+            const AtExit done([this] { --making_; });
+            sleep_for(5ms);
+            if (failing_ > 0 && failing_-- > 0) { throw Failure("factory"); }
+            return Thing{++made_};
+        };
+        return options;
+    }
+
+    int making_ = 0;
+    int most_ = 0;
+    int failing_ = 0;
+};
+
+using Numbers = std::vector<int>;
+
+// ── creating ──
+
+TEST_F(PoolHooksTest, TakesThePlaceBeforeItCreates) {  // POOL-26, `024`, BUG-065, INV-POOL-02
+    run([&] {
+        const Pool<Thing> pool(slow(3));
+        std::vector<Coroutine<>> all;
+        for (int i = 0; i < 10; ++i) { all.push_back(user(pool, "u")); }
+        yield();
+        EXPECT_EQ(books(pool), "0/3/0");
+        EXPECT_EQ(pool.waiting_count(), 7U);
+        for (const auto& one : all) { one.await(); }
+    });
+    EXPECT_EQ(made_, 3);
+    EXPECT_EQ(most_, 3);
+}
+
+TEST_F(PoolHooksTest, WakesTheNextWaiterWhenTheFactoryFails) {  // POOL-26, 10.12 example 4, BUG-063, INV-POOL-17
+    run([&] {
+        const Pool<Thing> pool(slow(1));
+        failing_ = 2;
+        auto a = user(pool, "A");
+        auto b = user(pool, "B");
+        auto c = user(pool, "C");
+        c.await();
+        EXPECT_EQ(books(pool), "1/0/0");
+    });
+    EXPECT_EQ(text(), "A:factory B:factory C=1");
+}
+
+TEST_F(PoolHooksTest, FreesThePlaceWhenItsCreatorIsCancelled) {  // POOL-15, INV-POOL-17, INV-POOL-23
+    run([&] {
+        const Pool<Thing> pool(slow(1));
+        auto a = user(pool, "A");
+        auto b = user(pool, "B");
+        yield();
+        a.cancel("gone");
+        EXPECT_EQ(books(pool), "0/1/0");  // until it runs
+        b.await();
+    });
+    EXPECT_EQ(text(), "A:gone B=1");
+    EXPECT_EQ(made_, 1);
+}
+
+TEST_F(PoolHooksTest, SaysSoWhenTheFactoryMakesNothing) {  // A7, POOL-33
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.factory = [] { return std::nullopt; };
+        const Pool<Thing> pool(std::move(options));
+        EXPECT_EQ(outcome([&] { static_cast<void>(pool.acquire()); }), "nothing made");
+        EXPECT_FALSE(pool.try_acquire());
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+}
+
+TEST_F(PoolHooksTest, LetsAThrowingFactoryThroughTryAcquire) {  // POOL-33, `017`
+    run([&] {
+        const Pool<Thing> pool(slow(1));
+        failing_ = 1;
+        EXPECT_EQ(outcome([&] { static_cast<void>(pool.try_acquire()); }), "factory");
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+}
+
+TEST_F(PoolHooksTest, DestroysWhatIsMadeForAClosedPool) {  // POOL-67, INV-POOL-18
+    run([&] {
+        const Pool<Thing> pool(slow(2));
+        auto a = user(pool, "A");
+        auto b = spawn([&] { log(pool.try_acquire() ? "B" : "B:none"); });
+        yield();
+        pool.close();
+        EXPECT_EQ(books(pool), "0/2/0");
+        a.await(), b.await();
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+    EXPECT_EQ(text(), "A:closed B:none");
+    EXPECT_EQ(destroyed_, Numbers({1, 2}));
+}
+
+TEST_F(PoolHooksTest, MakesItsFirstOnesBeforeItExistsOrNoneAtAll) {  // POOL-17 to POOL-19, `025`, `050`
+    run([&] {
+        const Pool<Thing> pool(slow(3, 2));
+        EXPECT_EQ(books(pool), "2/0/0");
+        PoolOptions<Thing> second = of(3, 3);
+        second.factory = [this]() -> std::optional<Thing> {
+            if (made_ == 4) { throw Failure("third"); }
+            return Thing{++made_};
+        };
+        EXPECT_EQ(outcome([&] { Pool<Thing> none(std::move(second)); }), "third");
+        EXPECT_EQ(destroyed_, Numbers({3, 4}));
+        PoolOptions<Thing> third = of(3, 3);
+        third.factory = [n = 0]() mutable { return ++n == 2 ? std::nullopt : std::optional(Thing{100 + n}); };
+        const Pool<Thing> fewer(std::move(third));
+        EXPECT_EQ(books(fewer), "2/0/0");
+    });
+}
+
+TEST_F(PoolHooksTest, LeavesNothingBehindACancelledCreation) {  // POOL-18
+    run([&] {
+        auto maker = spawn([&] { log(outcome([&] { const Pool<Thing> pool(slow(3, 3)); })); });
+        sleep_for(7ms);
+        maker.cancel("enough");
+        maker.await();
+    });
+    EXPECT_EQ(text(), "enough");
+    EXPECT_EQ(destroyed_, Numbers({1}));
+}
+
+// ── before_acquire ──
+
+TEST_F(PoolHooksTest, CountsAResourceInsideAHook) {  // POOL-07, 10.11, `056`, BUG-064
+    run([&] {
+        PoolOptions<Thing> options = of(1, 1);
+        options.before_acquire = [this](Thing&) {
+            log("hook");
+            sleep_for(5ms);
+            return true;
+        };
+        const Pool<Thing> pool(std::move(options));
+        auto a = user(pool, "A");
+        auto b = user(pool, "B");
+        yield();
+        EXPECT_EQ(books(pool), "0/1/0");
+        EXPECT_EQ(pool.waiting_count(), 1U);
+        b.await();
+    });
+    EXPECT_EQ(text(), "hook A=1 hook B=1");
+    EXPECT_EQ(made_, 1);
+}
+
+TEST_F(PoolHooksTest, KeepsTheTurnOfWhoseResourceWasRejected) {  // POOL-09, POOL-27
+    run([&] {
+        PoolOptions<Thing> options = of(2, 2);
+        options.before_acquire = [this](Thing& thing) {
+            log("?" + std::to_string(thing.number));
+            yield();
+            if (thing.number == 2) { throw Failure("a throw is a rejection"); }
+            return false;
+        };
+        const Pool<Thing> pool(std::move(options));
+        auto a = user(pool, "A");
+        a.await();
+    });
+    EXPECT_EQ(text(), "?1 ?2 A=3");  // a fresh one is not asked about
+    EXPECT_EQ(destroyed_, Numbers({1, 2, 3}));
+}
+
+TEST_F(PoolHooksTest, PutsANewcomerBehindWhomItsHookRejects) {  // POOL-27, max 1
+    run([&] {
+        PoolOptions<Thing> options = of(1, 1);
+        options.before_acquire = [](Thing& thing) {
+            yield();
+            return thing.number != 1;
+        };
+        options.destructor = [this](Thing& thing) {
+            yield();
+            destroyed_.push_back(thing.number);
+        };
+        const Pool<Thing> pool(std::move(options));
+        auto a = user(pool, "A");
+        auto b = user(pool, "B");
+        b.await();
+    });
+    EXPECT_EQ(text(), "A=2 B=2");
+}
+
+TEST_F(PoolHooksTest, DestroysWhatACancelledHookHeldAndWakesTheNext) {  // POOL-15, BUG-067, INV-POOL-23
+    run([&] {
+        PoolOptions<Thing> options = of(1, 1);
+        options.before_acquire = [](Thing&) {
+            sleep_for(3ms);
+            return true;
+        };
+        const Pool<Thing> pool(std::move(options));
+        for (int i = 0; i < 3; ++i) {
+            auto a = user(pool, "A");
+            auto b = user(pool, "B");
+            yield();
+            a.cancel("gone");
+            b.await();
+            EXPECT_EQ(books(pool), "1/0/0");
+        }
+    });
+    EXPECT_EQ(text(), "A:gone B=2 A:gone B=3 A:gone B=4");
+    EXPECT_EQ(destroyed_, Numbers({1, 2, 3, 4}));
+}
+
+TEST_F(PoolHooksTest, LetsTheDestructorOfARejectedOneThrowWithItsPlaceGivenUp) {  // A6
+    run([&] {
+        PoolOptions<Thing> options = of(1, 1);
+        options.before_acquire = [](Thing&) { return false; };
+        options.destructor = [this](Thing& thing) {
+            destroyed_.push_back(thing.number);
+            if (thing.number == 1) { throw Failure("destructor"); }
+        };
+        const Pool<Thing> pool(std::move(options));
+        EXPECT_EQ(outcome([&] { static_cast<void>(pool.acquire()); }), "destructor");
+        EXPECT_EQ(books(pool), "0/0/0");
+        user(pool, "A").await();
+    });
+    EXPECT_EQ(text(), "A=2");
+}
+
+TEST_F(PoolHooksTest, GivesNothingOutThatWasAcceptedForAClosedPool) {  // A6, POOL-13: the hook itself closes it
+    run([&] {
+        std::optional<Pool<Thing>> pool;
+        PoolOptions<Thing> options = of(2, 2);
+        options.before_acquire = [&](Thing&) {
+            pool->close();
+            return true;
+        };
+        options.destructor = [this](Thing& thing) {
+            destroyed_.push_back(thing.number);
+            if (thing.number == 1) { throw Failure("destructor"); }
+        };
+        pool.emplace(std::move(options));
+        const ErrorValue error = caught([&] { static_cast<void>(pool->acquire()); });
+        ASSERT_TRUE(holds<PoolError>(error));
+        try {
+            error.rethrow();
+        } catch (const PoolError& closed) {
+            EXPECT_EQ(closed.reason(), PoolError::Reason::closed);
+            EXPECT_EQ(message(closed.cause()), "destructor");  // CV-20
+        }
+        EXPECT_EQ(books(*pool), "0/0/0");
+    });
+    EXPECT_EQ(destroyed_, Numbers({2, 1}));
+}
+
+TEST_F(PoolHooksTest, MayAskItsOwnPool) {  // POOL-13, CV-09
+    run([&] {
+        std::optional<Pool<Thing>> pool;
+        Lease<Thing> other;
+        PoolOptions<Thing> options = of(2, 2);
+        options.before_acquire = [&](Thing& thing) {
+            if (thing.number == 1) { return true; }
+            EXPECT_EQ(books(*pool), "0/2/0");
+            EXPECT_FALSE(pool->try_acquire());
+            other.release();
+            EXPECT_EQ(books(*pool), "1/1/0");
+            other = pool->try_acquire();
+            return true;
+        };
+        pool.emplace(std::move(options));
+        other = pool->acquire();
+        Lease<Thing> mine = pool->acquire();
+        EXPECT_EQ(mine->number, 2);
+        EXPECT_EQ(other->number, 1);
+        mine.release(), other.release();
+    });
+    EXPECT_EQ(made_, 2);
+}
+
+// ── before_release ──
+
+TEST_F(PoolHooksTest, DestroysARejectedResourceAndWakesOneWaiter) {  // 10.12 example 3, POOL-07, POOL-37, `054`
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.before_release = [](Thing& thing, PoolReturn) { return thing.number > 1; };
+        options.destructor = [this](Thing& thing) {
+            sleep_for(5ms);
+            destroyed_.push_back(thing.number);
+        };
+        const Pool<Thing> pool(std::move(options));
+        Lease<Thing> held = pool.acquire();
+        auto waiter = user(pool, "W");
+        auto releaser = spawn([&] { held.release(); });
+        yield();
+        auto newcomer = user(pool, "N");
+        yield();
+        EXPECT_EQ(books(pool), "0/1/0");  // its destructor keeps the place
+        newcomer.await();
+    });
+    EXPECT_EQ(text(), "W=2 N=2");
+}
+
+TEST_F(PoolHooksTest, GoesOnReleasingWhenItsHookIsCancelled) {  // POOL-15, R5
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.before_release = [](Thing&, PoolReturn) {
+            sleep_for(5ms);
+            return true;
+        };
+        const Pool<Thing> pool(std::move(options));
+        Lease<Thing> held = pool.acquire();
+        auto releaser = spawn([&] { log(outcome([&] { held.release(); })); });
+        auto waiter = user(pool, "W");
+        yield();
+        releaser.cancel("stop");
+        waiter.await();
+        EXPECT_EQ(books(pool), "1/0/0");
+    });
+    EXPECT_EQ(text(), "stop W=2");
+    EXPECT_EQ(destroyed_.front(), 1);
+}
+
+TEST_F(PoolHooksTest, KeepsTheResourceOfAReleaseUnderProtection) {  // POOL-40
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.before_release = [](Thing&, PoolReturn) {
+            yield();
+            return true;
+        };
+        const Pool<Thing> pool(std::move(options));
+        auto holder = spawn([&] {
+            Lease<Thing> lease = pool.acquire();
+            const ErrorValue ended = caught([] { wait_forever(); });
+            cancel(current_coroutine(), CancelKind::forced, "again");
+            log(outcome([&] { protect([&] { lease.release(); }); }));
+        });
+        yield();
+        holder.cancel("stop");
+        holder.await();
+        EXPECT_EQ(books(pool), "1/0/0");
+    });
+    EXPECT_EQ(made_, 1);
+}
+
+TEST_F(PoolHooksTest, ThrowsADestructorsErrorBehindTheBookkeeping) {  // R5, POOL-12
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.destructor = [](Thing&) { throw Failure("destructor"); };
+        const Pool<Thing> pool(std::move(options));
+        Lease<Thing> held = pool.acquire();
+        auto waiter = user(pool, "W");
+        yield();
+        EXPECT_EQ(outcome([&] { held.discard(); }), "destructor");
+        waiter.await();
+    });
+    EXPECT_EQ(text(), "W=2");
+}
+
+TEST_F(PoolHooksTest, PreservesTheExceptionInFlight) {  // POOL-16, INV-POOL-24, `057`
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.destructor = [](Thing&) { throw Failure("destructor"); };
+        options.before_release = [](Thing&, PoolReturn) -> bool { throw Failure("hook"); };
+        EXPECT_EQ(outcome([&] {
+            const Pool<Thing> pool(std::move(options));
+            const Lease<Thing> held = pool.acquire();
+            throw Failure("in flight");
+        }), "in flight");
+        yield();
+    });
+    EXPECT_EQ(sunk_, std::vector<std::string>({"destructor"}));
+}
+
+TEST_F(PoolHooksTest, IsUnwoundWithItsBooksClosed) {  // CV-09, SCH-72: a coroutine that is still inside a hook at the end of the run
+    std::optional<Pool<Thing>> pool;
+    run([&] {
+        PoolOptions<Thing> options = of(2, 1);
+        options.before_acquire = [](Thing&) {
+            while (true) {
+                try {
+                    wait_forever();
+                } catch (const Cancellation&) { static_cast<void>(0); }  // it does not give up
+            }
+            return true;
+        };
+        pool.emplace(std::move(options));
+        spawn([&] { static_cast<void>(pool->acquire()); });
+        yield();
+        shutdown();
+    });
+    EXPECT_EQ(books(*pool), "0/0/0");
+    EXPECT_EQ(destroyed_, Numbers({}));  // no user code while it unwinds
+    pool.reset();
+    EXPECT_EQ(destroyed_, Numbers({1}));
+}
+
+TEST_F(PoolHooksTest, MayCloseFromWhereNothingCanSuspend) {  // POOL-71, CV-18
+    run([&] {
+        PoolOptions<Thing> options = of(2, 2);
+        options.destructor = [this](Thing& thing) {
+            destroyed_.push_back(thing.number);
+            if (thing.number == 1) { yield(); }  // AsyncError: it counts as its throw
+        };
+        const Pool<Thing> pool(std::move(options));
+        in_next_tick([&] { log(holds<AsyncError>(caught([&] { pool.close(); })) ? "refused" : "closed"); });
+        yield();
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+    EXPECT_EQ(text(), "refused");
+    EXPECT_EQ(destroyed_, Numbers({1, 2}));
+}
+
+// ── health check ──
+
+class PoolCheckTest : public PoolHooksTest {
+protected:
+    PoolOptions<Thing> checked(std::int64_t max, std::int64_t min, std::function<bool(Thing&)> check) {
+        PoolOptions<Thing> options = of(max, min);
+        options.healthcheck_interval = 10ms;
+        options.healthcheck = [check = std::move(check)](Thing& thing) { return check(thing); };
+        return options;
+    }
+};
+
+TEST_F(PoolCheckTest, DoesNotKeepTheProgramAlive) {  // POOL-47, INV-POOL-21
+    std::optional<Pool<Thing>> pool;
+    run([&] { pool.emplace(checked(2, 1, [](Thing&) { return true; })); });
+    EXPECT_LT(reactor().now() - Instant{}, 10ms);
+    pool.reset();
+    EXPECT_EQ(destroyed_, Numbers({1}));
+}
+
+TEST_F(PoolCheckTest, ReplacesTheDeadAndKeepsTheRest) {  // POOL-50 to POOL-52, `048`, INV-POOL-27
+    run([&] {
+        const Pool<Thing> pool(checked(4, 3, [this](Thing& thing) {
+            EXPECT_TRUE(made_ >= 3);
+            if (thing.number == 3) { throw Failure("dead"); }
+            return thing.number != 1;
+        }));
+        sleep_for(15ms);
+        EXPECT_EQ(books(pool), "3/0/0");
+        EXPECT_EQ(destroyed_, Numbers({1, 3}));
+        EXPECT_EQ(made_, 5);
+    });
+    EXPECT_EQ(sunk_.size(), 0U);
+}
+
+TEST_F(PoolCheckTest, RunsOnePassAtATimeInACoroutineThatMaySuspend) {  // POOL-48, POOL-49, INV-POOL-20
+    run([&] {
+        int inside = 0;
+        int calls = 0;
+        const Pool<Thing> pool(checked(2, 2, [&](Thing&) {
+            EXPECT_EQ(inside++, 0);
+            ++calls;
+            sleep_for(25ms);
+            --inside;
+            return true;
+        }));
+        sleep_for(12ms);
+        EXPECT_EQ(books(pool), "1/1/0");
+        sleep_for(33ms);
+        EXPECT_EQ(calls, 2);
+        EXPECT_FALSE(program_.runtime().zombies().empty());
+    });
+}
+
+TEST_F(PoolCheckTest, TakesNothingThatIsPromised) {  // POOL-50
+    run([&] {
+        const Pool<Thing> pool(checked(1, 1, [this](Thing&) {
+            log("checked");
+            return true;
+        }));
+        Lease<Thing> held = pool.acquire();
+        auto waiter = user(pool, "W");
+        yield();
+        sleep_for(15ms);  // lent out: not touched
+        held.release();
+        waiter.await();
+        sleep_for(10ms);
+    });
+    EXPECT_EQ(text(), "W=1 checked");
+}
+
+TEST_F(PoolCheckTest, FinishesTheResourceInHandWhenThePoolCloses) {  // POOL-54
+    run([&] {
+        const Pool<Thing> pool(checked(3, 3, [this](Thing& thing) {
+            log("?" + std::to_string(thing.number));
+            sleep_for(5ms);
+            return true;
+        }));
+        sleep_for(12ms);
+        pool.close();
+        EXPECT_EQ(destroyed_, Numbers({2, 3}));
+        sleep_for(30ms);
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+    EXPECT_EQ(text(), "?1");
+    EXPECT_EQ(destroyed_, Numbers({2, 3, 1}));
+}
+
+TEST_F(PoolCheckTest, SendsItsErrorsToTheSinkAndTriesAgainAtTheNextTick) {  // POOL-53
+    run([&] {
+        int failures = 1;
+        PoolOptions<Thing> options = checked(2, 2, [](Thing& thing) { return thing.number > 2; });
+        options.factory = [&, this]() -> std::optional<Thing> {
+            if (made_ == 2 && failures-- > 0) { throw Failure("factory"); }
+            return Thing{++made_};
+        };
+        options.destructor = [](Thing& thing) {
+            if (thing.number == 1) { throw Failure("destructor"); }
+        };
+        const Pool<Thing> pool(std::move(options));
+        sleep_for(15ms);
+        EXPECT_EQ(books(pool), "0/0/0");
+        sleep_for(10ms);
+        EXPECT_EQ(books(pool), "2/0/0");
+    });
+    EXPECT_EQ(sunk_, std::vector<std::string>({"destructor", "factory"}));
+}
+
+TEST_F(PoolCheckTest, EndsAtShutdownInsideACallback) {  // POOL-48, POOL-51
+    std::optional<Pool<Thing>> pool;
+    run([&] {
+        pool.emplace(checked(2, 2, [](Thing&) {
+            wait_forever();
+            return true;
+        }));
+        sleep_for(12ms);
+        shutdown();
+    });
+    EXPECT_EQ(destroyed_, Numbers({1}));
+    EXPECT_FALSE(pool->state().is_checking());
+    EXPECT_EQ(books(*pool), "1/0/0");
+    pool.reset();
+    EXPECT_EQ(destroyed_, Numbers({1, 2}));
+}
+
+}  // namespace
+}  // namespace heddle
