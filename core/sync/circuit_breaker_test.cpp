@@ -169,6 +169,23 @@ TEST_F(CircuitBreakerTest, AsksItsStrategyWhetherToRecoverOnceAnAttempt) {  // P
     });
 }
 
+TEST_F(CircuitBreakerTest, AsksItsStrategyAgainWhenAWaiterIsGranted) {  // POOL-60, POOL-72: a new round
+    run([&] {
+        const Pool<Thing> pool(watched(1));
+        Lease<Thing> held = pool.acquire();
+        pool.circuit().deactivate();
+        spy_->recovers = true;
+        auto waiter = user(pool, "W");
+        yield();
+        EXPECT_EQ(spy_->words, " recover?");
+        pool.circuit().deactivate();
+        held.release();
+        waiter.await();
+    });
+    EXPECT_EQ(text(), "W=1");
+    EXPECT_EQ(spy_->words, " recover? +(old) recover? +");
+}
+
 TEST_F(CircuitBreakerTest, LooksAgainBehindItsStrategy) {  // POOL-60: it is user code, and A2 is repeated
     run([&] {
         const Pool<Thing> pool(watched(1));
@@ -349,6 +366,24 @@ TEST_F(ThresholdTest, TakesNoNewsFromAnOlderGeneration) {  // POOL-75, INV-POOL-
         good_ = true;
         probe.release();
         EXPECT_EQ(pool.circuit().state(), CircuitState::active);
+    });
+}
+
+TEST_F(ThresholdTest, BeginsToCountAgainInEachGeneration) {  // POOL-75
+    run([&] {
+        const Pool<Thing> pool(guarded(3));
+        use(pool, false), use(pool, false);
+        pool.circuit().recover();
+        Lease<Thing> hanging = pool.acquire();
+        pool.circuit().activate();
+        use(pool, false), use(pool, false);
+        EXPECT_EQ(pool.circuit().state(), CircuitState::active);
+        pool.circuit().recover();
+        Lease<Thing> probe = pool.try_acquire();  // the permit of the earlier generation does not count
+        EXPECT_TRUE(probe);
+        EXPECT_EQ(threshold_->permits_out(), 1U);
+        good_ = true;
+        probe.release(), hanging.release();
     });
 }
 

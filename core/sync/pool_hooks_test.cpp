@@ -288,6 +288,35 @@ TEST_F(PoolHooksTest, MayAskItsOwnPool) {  // POOL-13, CV-09
     EXPECT_EQ(made_, 2);
 }
 
+TEST_F(PoolHooksTest, LeavesAnIdleResourceToWhomItWasPromised) {  // 10.12 example 5, POOL-04, INV-POOL-28
+    run([&] {
+        const Ref<OneShotEvent> fails = OneShotEvent::make(scheduler(), "fails");
+        PoolOptions<Thing> options = of(2);
+        options.factory = [&, this]() -> std::optional<Thing> {
+            if (made_ == 1 && !fails->is_closed()) {
+                wait_for(*fails);
+                throw Failure("factory");
+            }
+            return Thing{++made_};
+        };
+        const Pool<Thing> pool(std::move(options));
+        Lease<Thing> held = pool.acquire();
+        auto b = spawn([&] {
+            log(outcome([&] { static_cast<void>(pool.acquire()); }));
+            EXPECT_EQ(books(pool), "1/0/1");  // C was promised a place, and has not run
+            Lease<Thing> newcomer = pool.acquire();
+            log("N=" + std::to_string(newcomer->number));
+            newcomer.release();
+        });
+        auto c = user(pool, "C");
+        yield();
+        fails->complete();
+        held.release();
+        c.await(), b.await();
+    });
+    EXPECT_EQ(text(), "factory N=2 C=1");
+}
+
 // ── before_release ──
 
 TEST_F(PoolHooksTest, DestroysARejectedResourceAndWakesOneWaiter) {  // 10.12 example 3, POOL-07, POOL-37, `054`
@@ -490,6 +519,27 @@ TEST_F(PoolCheckTest, TakesNothingThatIsPromised) {  // POOL-50
         sleep_for(10ms);
     });
     EXPECT_EQ(text(), "W=1 checked");
+}
+
+TEST_F(PoolCheckTest, PassesByWhatWasPromisedBeforeItRan) {  // POOL-50, INV-POOL-20
+    run([&] {
+        Lease<Thing> held;
+        auto releaser = spawn([&] {
+            sleep_for(10ms);  // armed before the check timer: it runs just before the pass
+            log("released");
+            held.release();
+        });
+        yield();
+        const Pool<Thing> pool(checked(1, 1, [this](Thing&) {
+            log("checked");
+            return true;
+        }));
+        held = pool.acquire();
+        auto waiter = user(pool, "W");
+        waiter.await();
+        EXPECT_EQ(now() - Instant{}, 10ms);
+    });
+    EXPECT_EQ(text(), "released W=1");
 }
 
 TEST_F(PoolCheckTest, FinishesTheResourceInHandWhenThePoolCloses) {  // POOL-54

@@ -89,6 +89,7 @@ void PoolState::begin_close() {
         waiters_.remove(*next);
         next->fail(error);
     }
+    scheduler().note(EventKind::object_closed, {}, object_label());
     notify_and_close({0, false, error});  // EVT-16: behind the step, since callbacks are not ours
 }
 

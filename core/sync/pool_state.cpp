@@ -207,7 +207,7 @@ public:
         pool_.circuit_.ignore(admission);
     }
     void note(EventKind kind) const {
-        if (pool_.scheduler().observer() != nullptr) [[unlikely]] { pool_.scheduler().note(kind, self, pool_.object_label(), 0, 0, "acquire"); }
+        if (pool_.scheduler().observer() != nullptr) [[unlikely]] { pool_.scheduler().note(kind, self, pool_.object_label(), 0, 0, side); }
     }
 
     Claim claim = Claim::none;
@@ -374,7 +374,7 @@ bool PoolState::create(Attempt& attempt, PoolLent& lent) {
 /// A8.
 void PoolState::park(Attempt& attempt, Duration timeout, EventSource* token, SourceLocation at) {
     CoroutineCore& self = scheduler().require_suspendable("acquire");
-    WaitEntry entry(*this, self, "acquire");
+    WaitEntry entry(*this, self, side);
     waiters_.push_back(entry);
     try {
         entry.park(token, at, timeout);

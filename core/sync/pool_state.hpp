@@ -105,6 +105,8 @@ struct PoolLent {
 class PoolState final : public RuntimeObject, public EventSource {
 public:
     using RuntimeObject::scheduler;
+    /// What its waiters are said to wait for, in labels and events.
+    static constexpr const char* side = "lease";
 
     /// Throws ValueError for impossible limits or a missing factory (POOL-01), and then does not drop the context; AsyncError outside a
     /// run if there is something to create or to check (POOL-20).
@@ -154,6 +156,8 @@ public:
     [[nodiscard]] bool is_checking() const { return checking_; }
     [[nodiscard]] std::uint64_t created() const { return last_number_; }
     [[nodiscard]] std::uint64_t destroyed() const { return destroyed_; }
+    /// Resources that terminal unwinding left behind; they go with the state.
+    [[nodiscard]] std::size_t left_behind() const { return left_behind_.size(); }
     [[nodiscard]] CircuitBreaker& circuit() { return circuit_; }
     [[nodiscard]] const CircuitBreaker& circuit() const { return circuit_; }
     void touch_looked() const { scheduler().touch(object_label(), "places", TouchMode::read); }

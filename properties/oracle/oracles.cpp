@@ -17,6 +17,7 @@ sim::OracleList all_oracles() {
     list.push_back(make_wait_oracle());
     list.push_back(make_channel_oracle());
     list.push_back(make_group_oracle());
+    list.push_back(make_pool_oracle());
     return list;
 }
 

@@ -25,6 +25,7 @@ namespace heddle::prop {
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_wait_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_channel_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_group_oracle();
+[[nodiscard]] std::unique_ptr<sim::Oracle> make_pool_oracle();
 
 /// One of each.
 [[nodiscard]] sim::OracleList all_oracles();

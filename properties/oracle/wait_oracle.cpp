@@ -6,7 +6,7 @@
 //                    └──▶ dead ──wait_left──▶ over
 //
 // The model is made of events alone: it knows neither lists nor counters of a primitive. Looks compare it with the books of each.
-// INV-ALL-01 to 04, 08, INV-CHAN-08, INV-MTX-01 to 05, INV-FUT-09.
+// INV-ALL-01 to 04, 08, INV-CHAN-08, INV-POOL-07, INV-MTX-01 to 05, INV-FUT-09.
 // Choice points: none.
 #include <map>
 #include <string>
@@ -137,7 +137,8 @@ private:
         Object& object = objects_[event.what];
         for (Place& place : object.side(event.note).line) {
             if (place.at != At::in_line) { continue; }
-            expect(place.who == event.who, event.note == "acquire" || event.note == "lock" ? "INV-MTX-02" : "INV-CHAN-08",
+            expect(place.who == event.who,
+                   event.note == "acquire" || event.note == "lock" ? "INV-MTX-02" : event.note == "lease" ? "INV-POOL-07" : "INV-CHAN-08",
                    "a grant passed by the oldest waiter", place.who);
             place.at = At::promised;
             return;

@@ -34,6 +34,7 @@ namespace corpus {
 [[nodiscard]] std::vector<sim::Scenario> channel_area();
 [[nodiscard]] std::vector<sim::Scenario> future_area();
 [[nodiscard]] std::vector<sim::Scenario> group_area();
+[[nodiscard]] std::vector<sim::Scenario> pool_area();
 
 }  // namespace corpus
 }  // namespace heddle::prop
