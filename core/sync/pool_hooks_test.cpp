@@ -413,7 +413,7 @@ TEST_F(PoolHooksTest, PreservesTheExceptionInFlight) {  // POOL-16, INV-POOL-24,
 
 TEST_F(PoolHooksTest, IsUnwoundWithItsBooksClosed) {  // CV-09, SCH-72: a coroutine that is still inside a hook at the end of the run
     std::optional<Pool<Thing>> pool;
-    run([&] {
+    const ErrorValue error = World::run([&] {
         PoolOptions<Thing> options = of(2, 1);
         options.before_acquire = [](Thing&) {
             while (true) {
@@ -428,6 +428,7 @@ TEST_F(PoolHooksTest, IsUnwoundWithItsBooksClosed) {  // CV-09, SCH-72: a corout
         yield();
         shutdown();
     });
+    EXPECT_TRUE(holds<DeadlockError>(error));
     EXPECT_EQ(books(*pool), "0/0/0");
     EXPECT_EQ(destroyed_, Numbers({}));  // no user code while it unwinds
     pool.reset();
@@ -483,6 +484,22 @@ TEST_F(PoolCheckTest, ReplacesTheDeadAndKeepsTheRest) {  // POOL-50 to POOL-52, 
         EXPECT_EQ(made_, 5);
     });
     EXPECT_EQ(sunk_.size(), 0U);
+}
+
+TEST_F(PoolCheckTest, ReplacesEachDeadOneAtOnce) {  // POOL-52
+    run([&] {
+        PoolOptions<Thing> options = checked(2, 2, [this](Thing& thing) {
+            log("?" + std::to_string(thing.number));
+            return thing.number > 2;
+        });
+        options.factory = [this] {
+            log("make");
+            return Thing{++made_};
+        };
+        const Pool<Thing> pool(std::move(options));
+        sleep_for(15ms);
+    });
+    EXPECT_EQ(text(), "make make ?1 make ?2 make");
 }
 
 TEST_F(PoolCheckTest, RunsOnePassAtATimeInACoroutineThatMaySuspend) {  // POOL-48, POOL-49, INV-POOL-20

@@ -293,6 +293,27 @@ TEST_F(PoolTest, ReleasesADroppedLeaseInTheBackground) {  // POOL-42, INV-POOL-2
     EXPECT_EQ(text(), "abandoned N=1 released");
 }
 
+TEST_F(PoolTest, ReleasesInTheBackgroundAsIfProtected) {  // POOL-74: a request that reaches the release is held back
+    run([&] {
+        PoolOptions<Thing> options = of(1);
+        CoroutineHandle releaser;
+        options.before_release = [&](Thing&, PoolReturn) {
+            releaser = current_coroutine();
+            sleep_for(5ms);
+            return true;
+        };
+        const Pool<Thing> pool(std::move(options));
+        { const Lease<Thing> dropped = pool.acquire(); }
+        yield();
+        releaser.cancel("stop");
+        sleep_for(10ms);
+        EXPECT_EQ(books(pool), "1/0/0");
+        EXPECT_TRUE(releaser.is_cancelled());
+        EXPECT_EQ(message(releaser.error()), "stop");
+    });
+    EXPECT_EQ(made_, 1);
+}
+
 TEST_F(PoolTest, DestroysWhatNobodyVouchesFor) {  // POOL-73
     run([&] {
         Pool<Thing> pool(of(1));
@@ -470,7 +491,7 @@ TEST_F(PoolTest, FailsItsWaitersWhenTheLastHandleGoes) {  // POOL-66, CV-16: the
 }
 
 TEST_F(PoolTest, EndsItsWaitersAtADeadlock) {  // SCH-55: nobody will ever release
-    const ErrorValue error = run([&] {
+    const ErrorValue error = World::run([&] {
         Pool<Thing> pool(of(1));
         const Lease<Thing> held = pool.acquire();
         log_caught([&] { static_cast<void>(pool.acquire()); });

@@ -22,6 +22,12 @@ class PoolWorld : protected World {
 protected:
     PoolWorld() : World(options()) {}
 
+    /// The run ends well: what its body does not expect fails the test.
+    template <class Body>
+    void run(Body&& body) {
+        EXPECT_EQ(chain(World::run(std::forward<Body>(body))), "none");
+    }
+
     /// Options of a pool that makes things and keeps books about them.
     PoolOptions<Thing> of(std::int64_t max, std::int64_t min = 0) {
         PoolOptions<Thing> made;
