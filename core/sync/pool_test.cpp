@@ -353,6 +353,26 @@ TEST_F(PoolTest, DestroysInPlaceWhenTheReleaseNeverBegins) {  // POOL-42: cancel
     EXPECT_EQ(text(), "");
 }
 
+TEST_F(PoolTest, DestroysInPlaceWhenItsHolderIsUnwound) {  // POOL-42, SCH-72
+    std::optional<Pool<Thing>> pool;
+    const ErrorValue error = World::run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.before_release = [this](Thing&, PoolReturn) {
+            log("asked");
+            return true;
+        };
+        pool.emplace(std::move(options));
+        spawn([&] {
+            const Lease<Thing> held = pool->acquire();
+            while (true) { static_cast<void>(caught([] { wait_forever(); })); }  // it does not give up
+        });
+    });
+    EXPECT_TRUE(holds<DeadlockError>(error));
+    EXPECT_EQ(books(*pool), "0/0/0");
+    EXPECT_EQ(destroyed_, Numbers({1}));
+    EXPECT_EQ(text(), "");
+}
+
 TEST_F(PoolTest, DestroysADiscardedResourceWithoutAsking) {  // POOL-73
     run([&] {
         PoolOptions<Thing> options = of(1);
