@@ -126,8 +126,7 @@ void PoolState::close() {
 
 void PoolState::drop_handle() noexcept {
     HEDDLE_ASSERT(handles_ > 0, "CV-16");
-    const Ref<PoolState> alive(this);
-    drop_reference();
+    const Ref<PoolState> alive = Ref<PoolState>::adopt(this);  // the handle's own reference
     if (--handles_ > 0 || closed_) { return; }
     begin_close();
     if (idle_.empty()) { return; }

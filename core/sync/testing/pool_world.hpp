@@ -4,6 +4,8 @@
 //   class PoolTest : public ::testing::Test, protected PoolWorld {};
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
