@@ -5,110 +5,13 @@
 #include <set>
 #include <unordered_set>
 
-#include "heddle/simreactor/chooser/delay.hpp"
-#include "heddle/simreactor/chooser/random.hpp"
-#include "heddle/simreactor/explore/exhaustive.hpp"
+#include "heddle/simreactor/chooser/answers.hpp"
 #include "heddle/simreactor/explore/minimize.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/traces/trace_recorder.hpp"
 
 namespace heddle::sim {
 namespace {
-
-/// Tells schedules apart: a hash over the answers that a run gave, in order.
-class CountingChooser final : public Chooser {
-public:
-    void begin(Chooser& decides) {
-        decides_ = &decides;
-        hash_ = 0;
-    }
-    std::uint32_t choose(const ChoicePoint& point) override {
-        const std::uint32_t answer = decides_->choose(point);
-        hash_ = hash_mix(hash_, (static_cast<std::uint64_t>(point.count) << 32) | answer);
-        return answer;
-    }
-    [[nodiscard]] std::uint64_t hash() const { return hash_; }
-
-private:
-    Chooser* decides_ = nullptr;
-    std::uint64_t hash_ = 0;
-};
-
-/// One strategy: prepares the next schedule, learns from its end.
-class Sampler {
-public:
-    Sampler(const ExploreOptions& options, trace::Order order)
-        : options_(options), exhaustive_(search_options(options)), reduced_(reduced_options(options)) {
-        seed_ = hash_mix(options.seed, static_cast<std::uint64_t>(order));
-    }
-
-    /// Null when there is no other schedule.
-    Chooser* next() {
-        switch (options_.strategy) {
-            case Strategy::exhaustive:
-                if (options_.reduction) { return reduced_.next() ? &reduced_ : nullptr; }
-                return exhaustive_.next() ? &exhaustive_ : nullptr;
-            case Strategy::random: random_.begin(hash_mix(seed_, count_++)); return &random_;
-            case Strategy::delay:
-                drawn_ = {hash_mix(seed_, count_), options_.bound.value_or(2), std::max<std::uint64_t>(length_, 1)};
-                delay_.begin(drawn_);
-                ++count_;
-                return &delay_;
-        }
-        return nullptr;
-    }
-
-    /// The chooser of the present schedule, at its beginning again.
-    Chooser* rewind() {
-        switch (options_.strategy) {
-            case Strategy::exhaustive:
-                if (options_.reduction) {
-                    reduced_.rewind();
-                    return &reduced_;
-                }
-                exhaustive_.rewind();
-                return &exhaustive_;
-            case Strategy::random: random_.begin(hash_mix(seed_, count_ - 1)); return &random_;
-            case Strategy::delay: delay_.begin(drawn_); return &delay_;
-        }
-        return nullptr;
-    }
-
-    void finish(bool extend) {
-        if (options_.strategy == Strategy::exhaustive) { options_.reduction ? reduced_.finish(extend) : exhaustive_.finish(extend); }
-        if (options_.strategy == Strategy::delay) { length_ = std::max(length_, delay_.points()); }
-    }
-
-    /// Who has to watch the runs; null: nobody.
-    Observer* observer() { return options_.reduction ? &reduced_ : nullptr; }
-    [[nodiscard]] const ReducedSearch& reduced() const { return reduced_; }
-    [[nodiscard]] bool complete() const { return options_.reduction ? reduced_.complete() : exhaustive_.complete(); }
-    [[nodiscard]] std::uint32_t depth() const { return options_.reduction ? reduced_.depth() : exhaustive_.depth(); }
-
-private:
-    static ReducedSearch::Options reduced_options(const ExploreOptions& options) {
-        ReducedSearch::Options search;
-        search.reduction = options.reduction.value_or(Reduction::source);
-        search.count_traces = options.reduction == Reduction::none;
-        return search;
-    }
-
-    static ExhaustiveSearch::Options search_options(const ExploreOptions& options) {
-        ExhaustiveSearch::Options search;
-        search.deviations_max = options.bound;
-        return search;
-    }
-
-    const ExploreOptions& options_;
-    ExhaustiveSearch exhaustive_;
-    ReducedSearch reduced_;
-    RandomChooser random_{0};
-    DelayChooser delay_{{}};
-    DelayChooser::Options drawn_{};
-    std::uint64_t seed_ = 0;
-    std::uint64_t count_ = 0;
-    std::uint64_t length_ = 0;
-};
 
 class Campaign {
 public:
@@ -170,71 +73,79 @@ private:
         // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
         wanted.name_points = !judges_.empty() || options_.strategy != Strategy::exhaustive;
         World world(wanted);
-        Sampler sampler(options_, order);
-        if (sampler.observer() != nullptr) { world.mutable_options().observers.push_back(sampler.observer()); }
+        const std::unique_ptr<Schedules> schedules = schedules_of(order);
+        if (schedules->observer() != nullptr) { world.mutable_options().observers.push_back(schedules->observer()); }
+        world.mutable_options().foresight = schedules->foresight();
         bool first_run = true;
         while (!done()) {
             if (report_.runs >= runs_max || (options_.seconds_max > 0 && (report_.runs & 63U) == 0 && seconds() >= options_.seconds_max)) {
                 report_.stopped = report_.runs >= options_.runs_max || report_.runs < runs_max;
-                add_reduced(sampler);
+                add_reduced(*schedules);
                 return false;
             }
             if ((report_.runs & 255U) == 0 && options_.stop && options_.stop()) {
                 report_.stopped = true;
-                add_reduced(sampler);
+                add_reduced(*schedules);
                 return false;
             }
-            Chooser* chooser = sampler.next();
+            Chooser* chooser = schedules->next();
             if (chooser == nullptr) {
-                add_reduced(sampler);
-                return sampler.complete();
+                add_reduced(*schedules);
+                return schedules->complete();
             }
-            const bool counts = options_.strategy != Strategy::exhaustive;
-            if (counts) {
-                counting_.begin(*chooser);
-                chooser = &counting_;
-            }
-            world.mutable_options().chooser = chooser;
+            answers_.begin(*chooser);
+            world.mutable_options().chooser = &answers_;
             const Outcome outcome = world.run(program_);
             ++report_.runs;
-            if (counts) { distinct_.insert(counting_.hash()); }
+            if (!schedules->is_systematic()) { distinct_.insert(answers_.hash()); }
             if (first_run && order == trace::Order::any && !options_.order) { ++baseline_repeats_; }
             first_run = false;
             const bool violated = outcome.kind == trace::OutcomeKind::violation;
             if (violated) {
                 ++report_.cut;
-                found(outcome, order, sampler);
+                found(outcome, order);
             }
-            sampler.finish(!violated);
-            if (options_.progress && report_.runs % options_.progress_every == 0) { tell(order, sampler); }
+            schedules->finish(!violated);
+            if (options_.progress && report_.runs % options_.progress_every == 0) { tell(order, *schedules); }
         }
-        add_reduced(sampler);
+        add_reduced(*schedules);
         return false;
     }
 
-    /// What a reduction says about one order.
-    void add_reduced(const Sampler& sampler) {
-        if (!options_.reduction) { return; }
-        report_.traces += sampler.reduced().traces();
-        report_.redundant += sampler.reduced().redundant();
+    [[nodiscard]] std::unique_ptr<Schedules> schedules_of(trace::Order order) const {
+        StrategyOptions strategy;
+        strategy.strategy = options_.strategy;
+        strategy.seed = hash_mix(options_.seed, static_cast<std::uint64_t>(order));
+        strategy.order = order;
+        strategy.bound = options_.bound;
+        strategy.reduction = options_.reduction;
+        return make_schedules(strategy);
     }
 
-    void tell(trace::Order order, const Sampler& sampler) const {
+    /// What a reduction says about one order.
+    void add_reduced(const Schedules& schedules) {
+        if (schedules.reduced() == nullptr) { return; }
+        report_.traces += schedules.reduced()->traces();
+        report_.redundant += schedules.reduced()->redundant();
+    }
+
+    void tell(trace::Order order, const Schedules& schedules) const {
         Progress progress;
         progress.runs = report_.runs;
-        progress.distinct = options_.reduction ? report_.traces + sampler.reduced().traces()
-                            : options_.strategy == Strategy::exhaustive ? report_.runs : distinct_.size();
-        progress.depth = options_.strategy == Strategy::exhaustive ? sampler.depth() : 0;
+        progress.distinct = schedules.reduced() != nullptr ? report_.traces + schedules.reduced()->traces()
+                            : schedules.is_systematic()    ? report_.runs
+                                                           : distinct_.size();
+        progress.depth = schedules.depth();
         progress.seconds = seconds();
         progress.order = order;
         options_.progress(progress);
     }
 
     /// Records the violating schedule (CP1), then shrinks it.
-    void found(const Outcome& outcome, trace::Order order, Sampler& sampler) {
+    void found(const Outcome& outcome, trace::Order order) {
         if (!known_.insert(outcome.invariant).second) { return; }
         const trace::Recipe recipe = recipe_for(order);
-        trace::Trace recorded = record_again(recipe, sampler);
+        trace::Trace recorded = record_again(recipe);
         if (!recorded.outcome.same_end(outcome)) {
             report_violation({"INV-RCT-14", "a schedule ended with " + outcome.invariant + " (" + outcome.message +
                                                 ") and, run again, with '" + recorded.outcome.invariant + "' (" + recorded.outcome.message + ")",
@@ -267,13 +178,13 @@ private:
         report_.violations.push_back(std::move(found));
     }
 
-    /// The same schedule once more, with a recorder. The strategy's chooser is asked again from its beginning.
-    trace::Trace record_again(const trace::Recipe& recipe, Sampler& sampler) {
+    /// The same schedule once more, with a recorder.
+    trace::Trace record_again(const trace::Recipe& recipe) {
         World world(base_world(recipe.order));
         trace::RecorderOptions recording;
         recording.keep_events = options_.keep_events;
-        Chooser* chooser = sampler.rewind();
-        trace::TraceRecorder recorder(&world.labels(), chooser, recording);
+        AnswersChooser again(answers_.answers());
+        trace::TraceRecorder recorder(&world.labels(), &again, recording);
         const OracleList judges = options_.oracles ? options_.oracles() : OracleList{};
         WorldOptions& in_use = world.mutable_options();
         in_use.chooser = &recorder;
@@ -289,7 +200,7 @@ private:
     const ExploreOptions& options_;
     OracleList judges_;
     Report report_;
-    CountingChooser counting_;
+    AnswerKeeper answers_;  // of the present run
     std::unordered_set<std::uint64_t> distinct_;  // counted, never walked
     std::set<std::string> known_;
     std::uint64_t baseline_repeats_ = 0;
@@ -309,22 +220,6 @@ void validate(const ExploreOptions& options) {
 }
 
 }  // namespace
-
-std::string_view to_string(Strategy strategy) {
-    switch (strategy) {
-        case Strategy::exhaustive: return "exhaustive";
-        case Strategy::random: return "random";
-        case Strategy::delay: return "delay";
-    }
-    return "?";
-}
-
-std::optional<Strategy> strategy_from(std::string_view text) {
-    for (const Strategy strategy : {Strategy::exhaustive, Strategy::random, Strategy::delay}) {
-        if (text == to_string(strategy)) { return strategy; }
-    }
-    return std::nullopt;
-}
 
 Report explore(const Program& program, const ExploreOptions& options) {
     validate(options);

@@ -6,7 +6,7 @@
 // CP1  What is reported was seen twice: the schedule of a violation is run again with a recorder, and has to end the same way.
 // CP2  A search says what its answer rests on and what it left out; a bounded one is never called complete.
 // CP3  The same options give the same report, the time aside: a budget in seconds reads the clock that the caller passes in.
-// Chance enters with the seed, in the strategies random and delay.
+// Chance enters with the seed, in the strategies that sample (strategy.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/simreactor/explore/reduced_search.hpp"
+#include "heddle/simreactor/explore/strategy.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/simreactor/world/world.hpp"
 
 namespace heddle::sim {
-
-enum class Strategy : std::uint8_t { exhaustive, random, delay };
-[[nodiscard]] std::string_view to_string(Strategy strategy);
-[[nodiscard]] std::optional<Strategy> strategy_from(std::string_view text);
 
 struct Progress {
     std::uint64_t runs = 0;

@@ -32,12 +32,6 @@ public:
 
     /// Prepares the next run. False when there is none.
     bool next();
-    /// The present run once more, from its beginning.
-    void rewind() {
-        next_deviation_ = 0;
-        position_ = 0;
-        counts_.clear();
-    }
     /// The run is over: what it asked behind its last deviation becomes plans. @param extend false if it was cut or violated
     void finish(bool extend);
 

@@ -27,6 +27,7 @@
 
 namespace heddle::sim {
 
+class Foresight;
 class World;
 
 /// What a node's main coroutine runs. Called once per run; it must build everything anew each time.
@@ -61,6 +62,7 @@ struct WorldOptions {
     Chooser* chooser = nullptr;        ///< null: the baseline, nothing is asked
     std::vector<Observer*> observers{};
     std::vector<Oracle*> oracles{};
+    Foresight* foresight = nullptr;    ///< told what the next steps touch, by programs that know
     /// Called on the host's stack when the run is over and labels are still known: the moment to take a trace.
     std::function<void(const Outcome&)> at_end{};
     std::function<void()> on_violation{};  ///< called where it happened, before the world freezes: for debuggers
