@@ -78,7 +78,7 @@ TEST(Shrinking, EndsOnASymmetricFailure) {
     std::uint64_t turn = 0;
     const sim::TryDecisions attempt = [&](const Decisions&) -> std::optional<trace::Trace> {
         Decisions decisions = trace.decisions;
-        std::ranges::rotate(decisions, decisions.begin() + static_cast<std::ptrdiff_t>(++turn % decisions.size()));
+        std::rotate(decisions.begin(), decisions.begin() + static_cast<std::ptrdiff_t>(++turn % decisions.size()), decisions.end());
         return trace_of(std::move(decisions));
     };
     const sim::MinimizeResult result = sim::minimize(trace, attempt, budget);

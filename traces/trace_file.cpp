@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -17,6 +18,11 @@
 
 namespace heddle::trace {
 namespace {
+
+bool is_taken(const std::string& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0;
+}
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -144,6 +150,30 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t bytes
 
 Result<std::uint64_t> write_trace(const std::string& path, const Trace& trace, Overwrite overwrite) {
     return write_whole_file(path, to_json(trace), overwrite);
+}
+
+Result<std::string> write_trace_under_free_name(const std::string& stem, const Trace& trace) {
+    constexpr int attempts = 100'000;
+    constexpr std::string_view ending = ".trace.json";
+    for (int attempt = 1; attempt <= attempts; ++attempt) {
+        const std::string path = stem + (attempt == 1 ? "" : "-" + std::to_string(attempt)) + std::string(ending);
+        if (is_taken(path)) { continue; }
+        const Result<std::uint64_t> written = write_trace(path, trace, Overwrite::no);
+        if (written) { return path; }
+        if (!is_taken(path)) { return written.error(); }  // else somebody has taken the name since we looked
+    }
+    return InputError{stem + std::string(ending), "a free name", "all of its numbered names are taken"};
+}
+
+std::string as_file_name(std::string_view text) {
+    constexpr std::size_t longest = 100;
+    std::string name;
+    for (const char c : text.substr(0, longest)) {
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+        name += plain ? c : '-';
+    }
+    if (name.empty() || name.front() == '.' || name.front() == '-') { name.insert(0, 1, '_'); }
+    return name;
 }
 
 Result<Trace> read_trace(const std::string& path) {

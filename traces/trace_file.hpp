@@ -37,6 +37,13 @@ inline constexpr std::uint64_t trace_bytes_max = std::uint64_t{64} << 20;
 /// Writes the canonical text of a trace (trace_json.hpp).
 [[nodiscard]] Result<std::uint64_t> write_trace(const std::string& path, const Trace& trace, Overwrite overwrite);
 
+/// Writes a trace under a name that is still free: `stem`.trace.json, `stem`-2.trace.json, …
+/// @returns the path taken, or an error that names the first one
+[[nodiscard]] Result<std::string> write_trace_under_free_name(const std::string& stem, const Trace& trace);
+
+/// Any text as part of a file's name: letters, digits, '.', '_' and '-' stay, at most 100 characters; never hidden, never an option.
+[[nodiscard]] std::string as_file_name(std::string_view text);
+
 /// Reads a trace of at most `trace_bytes_max` bytes. The error is one line: file, JSON pointer, expected, found.
 [[nodiscard]] Result<Trace> read_trace(const std::string& path);
 

@@ -109,7 +109,10 @@ void Fiber::destroy() noexcept {
     // Where the guard is shared, this is what notices an overflow (stack_pool.hpp, K1). `low` is null for the stack
     // that is not ours.
     if (static_cast<std::byte*>(__builtin_frame_address(0)) < from.stack_.low) [[unlikely]] {
-        StackPool::report_overflow(from.stack_);
+#if defined(HEDDLE_ADDRESS_SANITIZER)
+        if (from.owns_stack_)  // else the bounds are those of the stack that this flow had when it was last left
+#endif
+            StackPool::report_overflow(from.stack_);
     }
     HEDDLE_ASSERT(from.context_ == nullptr, "F2");
     HEDDLE_ASSERT(to.context_ != nullptr, "F2");

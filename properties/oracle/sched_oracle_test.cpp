@@ -179,7 +179,7 @@ OracleCases sched_cases() {
                  sim::Oracle* oracle = nullptr;
                  sim::World* world = nullptr;
              } lies;
-             lies.oracle = &stage.oracle_;
+             lies.oracle = &stage.oracle();
              lies.world = &stage.world();
              lies.add_reference();
              if (stage.broken) { one.core().subscribe(lies); }

@@ -268,7 +268,6 @@ void t17() {
 }
 
 constexpr std::string_view deadlock_of_1 = "deadlock: 1 coroutine(s) wait and nothing can wake them";
-constexpr std::string_view deadlock_of_2 = "deadlock: 2 coroutine(s) wait and nothing can wake them";
 constexpr std::string_view deadlock_of_3 = "deadlock: 3 coroutine(s) wait and nothing can wake them";
 
 constexpr std::array traces{

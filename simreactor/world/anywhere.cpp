@@ -36,7 +36,12 @@ void anywhere(UniqueFunction<void()> run, std::string_view name) {
     }
     PostOptions options;
     options.anywhere = true;
-    reactor->post(name, std::move(run), options);
+    // It may refer to what stands on its caller's stack: whoever has ended is no longer disturbed.
+    const Ref<CoroutineCore> caller(runtime.scheduler().current());
+    auto unless_over = [caller, run = std::move(run)]() mutable {
+        if (caller.get() == nullptr || !caller->is_completed()) { run(); }
+    };
+    reactor->post(name, std::move(unless_over), options);
 }
 
 }  // namespace heddle::sim

@@ -15,7 +15,8 @@ namespace heddle::sim {
 [[nodiscard]] std::uint32_t choose(std::uint32_t n, std::string_view name = "choose");
 
 /// A post that arrives at every point where one could (CP-CANCEL): `run` executes once, in scheduler phase; it may cancel, wake and
-/// spawn internally, and must not suspend. Where no simulated world runs it is posted at once. Requires: inside a coroutine.
+/// spawn internally, and must not suspend. Once the coroutine that called this has ended it no longer executes, so that it may refer to
+/// that coroutine's variables. Where no simulated world runs it is posted at once. Requires: inside a coroutine.
 void anywhere(UniqueFunction<void()> run, std::string_view name = "anywhere");
 
 }  // namespace heddle::sim

@@ -57,7 +57,9 @@ Result<ScenarioCall> make_call(std::span<const Scenario> scenarios, std::string_
     if (found == scenarios.end()) { return InputError{"scenario", "a scenario of this program (see simrun list)", quoted(name)}; }
     ScenarioCall call{&*found, {}};
     for (const Parameter& parameter : found->parameters) { call.parameters.set(parameter.name, parameter.initial); }
-    for (const auto& [key, value] : parameters) {
+    for (const auto& parameter_given : parameters) {
+        const std::string& key = parameter_given.first;
+        const std::string& value = parameter_given.second;
         const auto known = std::ranges::find_if(found->parameters, [&](const Parameter& parameter) { return parameter.name == key; });
         if (known == found->parameters.end()) {
             return InputError{found->name, names_of(*found), "parameter " + quoted(key)};

@@ -60,9 +60,16 @@ double cpu_seconds();
 /// Resident bytes of this process now.
 std::size_t resident_bytes();
 
+// Neither inlined nor cloned for one caller, so that every row calls the same code.
+#if defined(__clang__)
+#define HEDDLE_BENCH_OPAQUE [[gnu::noinline]]
+#else
+#define HEDDLE_BENCH_OPAQUE [[gnu::noipa]]
+#endif
+
 /// Calls `inner` from `deep_calls` nested frames that are not inlined.
 template <std::size_t depth, class Inner>
-[[gnu::noipa]] void call_deep(const Inner& inner) {
+HEDDLE_BENCH_OPAQUE void call_deep(const Inner& inner) {
     if constexpr (depth == 0) {
         inner();
     } else {
@@ -74,7 +81,7 @@ template <std::size_t depth, class Inner>
 /// Yields `turns` times, `depth` calls deep, or until `stop`. Main and the others yield from this one place, as coroutines of
 /// one kind do: what a processor learns about one of them holds for the next.
 template <std::size_t depth, class Yield>
-[[gnu::noipa]] void take_turns(std::size_t turns, const bool& stop, Yield yield) {
+HEDDLE_BENCH_OPAQUE void take_turns(std::size_t turns, const bool& stop, Yield yield) {
     for (; turns != 0 && !stop; --turns) { call_deep<depth>(yield); }
 }
 constexpr std::size_t for_ever = ~std::size_t{0};

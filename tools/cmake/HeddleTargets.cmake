@@ -3,6 +3,7 @@
 # Flags hang on targets, never on the directory: a project that adds Heddle as a subdirectory keeps its own.
 
 include(GNUInstallDirs)
+include(HeddleSimulation)
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS context)
 

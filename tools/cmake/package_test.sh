@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Uses the built tree as a stranger would, in one way per call: the example of README is built against it and run.
 #
-# usage: package_test.sh BUILD_DIR find_package|pkg_config|fetch_content
+# usage: package_test.sh BUILD_DIR find_package|pkg_config|fetch_content|own_pool|own_pool_embedded|own_pool_fetched
 set -euo pipefail
 
 build=$(cd "$1" && pwd)
@@ -24,7 +24,33 @@ configure_and_build() {
     cp "$work/build/first_program" "$work/first_program"
 }
 
+# A project with a property of its own: its bug is found, and the trace replays with the command that was printed.
+run_own_pool() {
+    cmake -G Ninja -S "$source/examples/own_pool" -B "$work/build" -DCMAKE_BUILD_TYPE=Release "$@"
+    cmake --build "$work/build" --target tiny_pool_test
+    ctest --test-dir "$work/build" --output-on-failure --tests-regex the_bug_is_found
+    test "$(ctest --test-dir "$work/build" -N -L property | grep -c 'Test *#')" = 1
+    trace=$(find "$work/build" -name 'TinyPool.*.trace.json')
+    if HEDDLE_REPLAY=$trace "$(find "$work/build" -name tiny_pool_test -type f)" >"$work/replayed"; then
+        echo "the replay passes"
+        exit 1
+    fi
+    grep 'reproduced, bit for bit the recorded run' "$work/replayed"
+    echo "$way: the bug is found and replayed"
+    exit 0
+}
+
 case $way in
+    own_pool)
+        install
+        run_own_pool -DCMAKE_PREFIX_PATH="$work/prefix"
+        ;;
+    own_pool_embedded)
+        run_own_pool -DHEDDLE_SOURCE="$source"
+        ;;
+    own_pool_fetched)
+        run_own_pool -DHEDDLE_REPOSITORY="$source" -DFETCHCONTENT_SOURCE_DIR_HEDDLE="$source"
+        ;;
     find_package)
         install
         configure_and_build "$source/examples/installed" -DCMAKE_PREFIX_PATH="$work/prefix"

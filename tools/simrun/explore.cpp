@@ -14,12 +14,12 @@
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
-#include "heddle/tools/simrun/detail/failure_text.hpp"
 #include "heddle/tools/simrun/detail/interrupt.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/traces/failure_text.hpp"
 
 namespace heddle::detail {
 namespace {
@@ -137,7 +137,7 @@ std::string extent_of(const SearchResult& result, const Arguments& arguments) {
     if (result.budget_spent) { return fmt::format("not complete: the budget of {} is spent", arguments.budget_text); }
     if (!report.bound.empty() && result.strategy == sim::Strategy::exhaustive) {
         return fmt::format("complete up to {} from production: {} traces",
-                           counted(arguments.bound.value_or(0), "deviation"), report.traces);
+                           trace::counted(arguments.bound.value_or(0), "deviation"), report.traces);
     }
     return "not complete: memory for schedules that wait is used up";
 }
@@ -145,7 +145,7 @@ std::string extent_of(const SearchResult& result, const Arguments& arguments) {
 std::string summary_of(const SearchResult& result, const Arguments& arguments) {
     const sim::Report& report = result.report;
     return fmt::format("{}: {}\n  {} in {:.1f}s, {} strategy, order {}, {}, seed {}\n", result.scenario,
-                       extent_of(result, arguments), counted(report.runs, "schedule"), report.seconds,
+                       extent_of(result, arguments), trace::counted(report.runs, "schedule"), report.seconds,
                        sim::to_string(result.strategy), result.order, trace::to_string(result.time), result.seed);
 }
 
@@ -153,8 +153,8 @@ std::string way_to(const sim::Found& found) {
     std::string text = fmt::format("by schedule {} of the search", found.runs);
     const std::size_t left = found.trace.decisions.size();
     if (left < found.decisions_found) {
-        text += fmt::format("; shrunk from {} to {} in {}", counted(found.decisions_found, "decision"), left,
-                            counted(found.shrink_runs, "run"));
+        text += fmt::format("; shrunk from {} to {} in {}", trace::counted(found.decisions_found, "decision"), left,
+                            trace::counted(found.shrink_runs, "run"));
     }
     return text;
 }
@@ -187,7 +187,7 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
         fmt::print("{}", explore_json(result));
     } else {
         for (const SearchResult::Violation& violation : result.violations) {
-            fmt::print("{}\n", failure_text(violation.found.trace, way_to(violation.found), width_of(stdout)));
+            fmt::print("{}\n", trace::failure_text(violation.found.trace, way_to(violation.found), width_of(stdout)));
         }
         fmt::print("{}", summary_of(result, arguments));
         if (result.violations.empty()) { fmt::print("  nothing violated\n"); }

@@ -15,11 +15,11 @@
 #include "heddle/simreactor/chooser/random.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
-#include "heddle/tools/simrun/detail/failure_text.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_diff.hpp"
 #include "heddle/traces/trace_file.hpp"
 #include "heddle/traces/trace_json.hpp"
@@ -131,7 +131,7 @@ void tell(const Invocation& invocation, const Arguments& arguments, const trace:
     const bool violated = result.trace.outcome.kind == trace::OutcomeKind::violation;
     const std::string_view verdict = result.reproduced ? "reproduced" : "not reproduced";
     if (violated) {
-        fmt::print("{}\n", failure_text(result.trace, "", width_of(stdout)));
+        fmt::print("{}\n", trace::failure_text(result.trace, "", width_of(stdout)));
     } else {
         trace::RenderOptions options;
         options.width = width_of(stdout);

@@ -5,12 +5,12 @@
 #include "heddle/simreactor/chooser/random.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
-#include "heddle/tools/simrun/detail/failure_text.hpp"
 #include "heddle/tools/simrun/detail/libuv_run.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_render.hpp"
 
 namespace heddle::detail {
@@ -57,7 +57,7 @@ ExitStatus run_command(const Invocation& invocation, const Arguments& arguments)
         fmt::print("{}", run_json(result));
     } else if (violated) {
         fmt::print("{}\ntrace written to {}; this replays it:\n{}\n",
-                   failure_text(trace, "in one run", width_of(stdout)), result.file, result.command);
+                   trace::failure_text(trace, "in one run", width_of(stdout)), result.file, result.command);
     } else {
         trace::RenderOptions options;
         options.width = width_of(stdout);

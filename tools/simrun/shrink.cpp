@@ -5,12 +5,12 @@
 #include "heddle/simreactor/explore/minimize.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
-#include "heddle/tools/simrun/detail/failure_text.hpp"
 #include "heddle/tools/simrun/detail/interrupt.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_text.hpp"
 
 namespace heddle::detail {
@@ -91,9 +91,9 @@ ExitStatus shrink_command(const Invocation& invocation, const Arguments& argumen
         return ExitStatus::violated;
     }
     const std::size_t left = result.trace.decisions.size();
-    fmt::print("{}\n", failure_text(result.trace, "", width_of(stdout)));
-    fmt::print("shrunk from {} to {} in {}{}\n", counted(result.decisions_before, "decision"), left,
-               counted(result.runs, "run"),
+    fmt::print("{}\n", trace::failure_text(result.trace, "", width_of(stdout)));
+    fmt::print("shrunk from {} to {} in {}{}\n", trace::counted(result.decisions_before, "decision"), left,
+               trace::counted(result.runs, "run"),
                result.budget_spent ? ", and may not be the smallest" : "; none of them can be left out");
     fmt::print("trace written to {}; this replays it:\n{}\n", result.file, result.command);
     return ExitStatus::violated;

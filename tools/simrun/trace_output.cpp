@@ -4,28 +4,15 @@
 
 #include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "heddle/traces/trace_file.hpp"
 
 namespace heddle::detail {
 namespace {
-
-/// Anything as part of a file's name.
-std::string file_name_of(std::string_view text) {
-    constexpr std::size_t longest = 100;
-    std::string name;
-    for (const char c : text.substr(0, longest)) {
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-        name += plain ? c : '-';
-    }
-    if (name.empty() || name.front() == '.' || name.front() == '-') { name.insert(0, 1, '_'); }
-    return name;
-}
 
 bool exists(const std::string& path) {
     std::error_code error;
@@ -51,24 +38,19 @@ void require_free(const Invocation& invocation, const std::string& path) {
 }
 
 std::string write_free(const Invocation& invocation, const std::string& stem, const trace::Trace& trace) {
-    constexpr int attempts = 100'000;
-    for (int attempt = 1; attempt <= attempts; ++attempt) {
-        const std::string path = stem + (attempt == 1 ? "" : "-" + std::to_string(attempt)) + ".trace.json";
-        if (!invocation.force && exists(path)) { continue; }
-        const auto overwrite = invocation.force ? trace::Overwrite::yes : trace::Overwrite::no;
-        const Result<std::uint64_t> written = trace::write_trace(path, trace, overwrite);
-        if (written) { return path; }
-        if (invocation.force || !exists(path)) {
-            throw HarnessFailure{"the trace could not be written: " + written.error().text()};
-        }
-        // Somebody else has taken the name since we looked.
+    if (!invocation.force) {
+        Result<std::string> written = trace::write_trace_under_free_name(stem, trace);
+        if (!written) { throw HarnessFailure{"the trace could not be written: " + written.error().text()}; }
+        return std::move(*written);
     }
-    throw HarnessFailure{"the trace could not be written: " + stem +
-                         ".trace.json and all of its numbered names are taken"};
+    const std::string path = stem + ".trace.json";
+    const Result<std::uint64_t> written = trace::write_trace(path, trace, trace::Overwrite::yes);
+    if (!written) { throw HarnessFailure{"the trace could not be written: " + written.error().text()}; }
+    return path;
 }
 
 std::string write_found(const Invocation& invocation, const std::string& folder, const trace::Trace& trace) {
-    const std::string name = file_name_of(trace.recipe.scenario) + "-" + file_name_of(trace.outcome.invariant);
+    const std::string name = trace::as_file_name(trace.recipe.scenario) + "-" + trace::as_file_name(trace.outcome.invariant);
     const std::string before = folder == "." ? "" : folder.ends_with('/') ? folder : folder + "/";
     return write_free(invocation, before + name, trace);
 }

@@ -189,6 +189,8 @@ Findings check_includes(const Tree& tree, const IncludeTable& table) {
                 }
                 return;
             }
+            const bool own_project = file.path.starts_with("examples/") && name.find('/') == std::string::npos;
+            if (own_project && paths.contains(file.path.substr(0, file.path.rfind('/') + 1) + name)) { return; }
             if (!name.starts_with("heddle/")) {
                 findings.push_back(
                     {file.path, number, "includes \"" + name + "\", which is not heddle/<path in the repository>"});

@@ -225,6 +225,16 @@ TEST(IncludeCheck, KnowsUmbrellasAsTheFilesBehindThem) {
     EXPECT_EQ(findings("realreactor/uv_loop.cpp"), 1U);
 }
 
+TEST(IncludeCheck, LetsAnExampleIncludeItsNeighbours) {
+    const File neighbour{"examples/own/pool.hpp", "#pragma once\n"};
+    const auto count = [&](const std::string& path, const std::string& include) {
+        return check_includes({neighbour, {path, "#include \"" + include + "\"\n"}}, include_table).size();
+    };
+    EXPECT_EQ(count("examples/own/pool_test.cpp", "pool.hpp"), 0U);
+    EXPECT_EQ(count("examples/own/pool_test.cpp", "gone.hpp"), 1U);
+    EXPECT_EQ(count("examples/other/pool_test.cpp", "pool.hpp"), 1U);
+}
+
 TEST(IncludeCheck, CatchesPathsThatAreNotOursOrDoNotExist) {
     EXPECT_FALSE(allows("core/run/waker.cpp", "\"waker.hpp\""));
     EXPECT_FALSE(allows("core/run/waker.cpp", "<folly/Function.h>"));

@@ -49,6 +49,7 @@ public:
 
     [[nodiscard]] static Scheduler& scheduler() { return *ambient_scheduler(); }
     [[nodiscard]] sim::World& world() const { return world_; }
+    [[nodiscard]] sim::Oracle& oracle() const { return oracle_; }
     static void tell(EventKind kind, Label who = {}, Label what = {}, std::int64_t a = 0, std::int64_t b = 0,
                      std::string_view note = {}) {
         scheduler().note(kind, who, what, a, b, note);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a failure prints: the invariant, the place, the timeline, the decisions in words, the command that replays it.
-#include "heddle/tools/simrun/detail/failure_text.hpp"
+#include "heddle/traces/failure_text.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include "heddle/traces/trace_render.hpp"
 #include "heddle/traces/trace_text.hpp"
 
-namespace heddle::detail {
+namespace heddle::trace {
 namespace {
 
 constexpr std::size_t reasons_max = 12;
@@ -45,7 +45,7 @@ std::string counted(std::uint64_t count, std::string_view noun) {
     return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-std::string in_words(const trace::Decision& decision, bool again) {
+std::string in_words(const Decision& decision, bool again) {
     const std::string who =
         decision.candidate.empty() ? "number " + std::to_string(decision.choose) : clean(decision.candidate);
     switch (decision.kind) {
@@ -77,22 +77,22 @@ std::string in_words(const trace::Decision& decision, bool again) {
     return "another answer than the baseline's";
 }
 
-std::string failure_text(const trace::Trace& trace, std::string_view found, std::size_t width) {
-    const trace::Outcome& outcome = trace.outcome;
+std::string failure_text(const Trace& trace, std::string_view found, std::size_t width) {
+    const Outcome& outcome = trace.outcome;
     std::string text = "VIOLATED " + clean(outcome.invariant);
     if (!outcome.message.empty()) { text += ": " + clean(outcome.message); }
     text += "\n  where    ";
     text += outcome.step != 0 ? "step " + std::to_string(outcome.step) : "after the last step";
     if (!outcome.who.empty()) { text += " in " + clean(outcome.who); }
     if (!outcome.file.empty()) { text += ", " + clean(outcome.file) + ":" + std::to_string(outcome.line); }
-    text += ", at " + trace::spelled(outcome.end) + "\n";
+    text += ", at " + spelled(outcome.end) + "\n";
     if (!outcome.mode.empty()) {
         text += "  assumes  " + outcome.mode + ": " + std::string(meaning_of(outcome.mode)) + "\n";
     }
     if (!found.empty()) { text += "  found    " + std::string(found) + "\n"; }
-    trace::RenderOptions options;
+    RenderOptions options;
     options.width = width;
-    text += "\n" + trace::render(trace, options) + "\n";
+    text += "\n" + render(trace, options) + "\n";
     if (trace.recipe.reactor == "libuv") {
         return text +
                "What makes it happen was up to the operating system: a run on libuv takes no decisions of its own.\n";
@@ -106,7 +106,7 @@ std::string failure_text(const trace::Trace& trace, std::string_view found, std:
     const std::size_t shown = std::min(trace.decisions.size(), reasons_max);
     std::set<std::pair<ChoiceKind, std::string>> met;
     for (std::size_t i = 0; i < shown; ++i) {
-        const trace::Decision& decision = trace.decisions[i];
+        const Decision& decision = trace.decisions[i];
         const bool again = !met.emplace(decision.kind, without_ordinal(decision.at)).second;
         text += "  " + std::to_string(i + 1) + ". " + in_words(decision, again) + "   (" +
                 std::string(to_string(decision.kind)) + " at " + clean(decision.at) + ", " +
@@ -119,4 +119,4 @@ std::string failure_text(const trace::Trace& trace, std::string_view found, std:
     return text;
 }
 
-}  // namespace heddle::detail
+}  // namespace heddle::trace

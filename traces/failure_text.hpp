@@ -16,17 +16,17 @@
 
 #include "heddle/traces/trace.hpp"
 
-namespace heddle::detail {
+namespace heddle::trace {
 
 /// A violation, from its headline to the reasons; ends with a newline. Bytes depend on the arguments alone.
 /// @param found  one line about the way to it ("schedule 7 of the search; …"); empty: not said
-[[nodiscard]] std::string failure_text(const trace::Trace& trace, std::string_view found, std::size_t width);
+[[nodiscard]] std::string failure_text(const Trace& trace, std::string_view found, std::size_t width);
 
 /// One deviation in words: "main/b runs next, although another coroutine stands before it in the queue".
 /// @param again  an earlier decision was about the same point
-[[nodiscard]] std::string in_words(const trace::Decision& decision, bool again);
+[[nodiscard]] std::string in_words(const Decision& decision, bool again);
 
 /// "1 deviation", "3 deviations".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
-}  // namespace heddle::detail
+}  // namespace heddle::trace
