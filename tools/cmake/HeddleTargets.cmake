@@ -38,7 +38,7 @@ cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_BINARY_DIR
 target_compile_options(heddle_flags INTERFACE
   "-fmacro-prefix-map=${heddle_source_from_build}/=" "-fmacro-prefix-map=include/heddle/="
   "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=" "-fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/heddle/="
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
+  -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual> -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns inside std::string's own operator+ (GCC bug 105651)
   $<$<BOOL:${HEDDLE_WERROR}>:-Werror>
   # What a sanitizer finds it finds at -O1 too, and line tables are all that its reports need: a third of the compile time.

@@ -20,6 +20,7 @@ const Paths base{"core/base/"};
 const Paths seam{"core/base/", "core/seam/"};
 const Paths run{"core/base/", "core/seam/", "core/run/"};
 const Paths program{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/"};
+const Paths extension{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/", "core/capi/"};
 const Paths simulation{"core/base/", "core/seam/", "core/run/", "traces/", "simreactor/"};
 const Paths recorded{"core/base/", "core/seam/", "traces/"};
 const Paths sampled{"core/base/", "core/seam/", "traces/", "traces/testing/recorded_run.hpp",
@@ -52,7 +53,7 @@ const IncludeTable include_table{
         {"core/run/stack_pool.cpp",     run, {}, {posix, instrument, threads}},
         {"core/sync/",                  program, {}, {}},
         {"core/io/",                    program, {}, {}},
-        {"core/capi/",                  program, {}, {}},
+        {"core/capi/",                  extension, {}, {}},
         {"core/bridge/",                program, {}, {threads}},  // the one part of core that other threads enter
         {"core/heddle.hpp",             {"core/"}, {}, {}},
         {"traces/",                     recorded, {}, {}},
