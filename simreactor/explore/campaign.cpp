@@ -32,6 +32,7 @@ public:
             report_.traces = distinct_.size();
         } else if (options_.reduction) {
             report_.reduction = to_string(*options_.reduction);
+            if (options_.sharing_any) { report_.rests_on = "any"; }
             report_.traces -= std::min(report_.traces, baseline_repeats_);
         } else {
             report_.traces = report_.runs - baseline_repeats_;
@@ -119,6 +120,7 @@ private:
         strategy.order = order;
         strategy.bound = options_.bound;
         strategy.reduction = options_.reduction;
+        strategy.sharing_any = options_.sharing_any;
         return make_schedules(strategy);
     }
 
@@ -215,6 +217,7 @@ void validate(const ExploreOptions& options) {
     if (options.reduction && options.strategy != Strategy::exhaustive) {
         throw ValueError("explore: a reduction belongs to the strategy exhaustive");
     }
+    if (options.sharing_any && !options.reduction) { throw ValueError("explore: what is shared matters to a reduction only"); }
     if (options.reduction && options.bound) { throw ValueError("explore: a reduced search has no bound on deviations"); }
     static_cast<void>(Timing::at(options.time));  // refuses levels that are not built
 }

@@ -37,6 +37,7 @@ struct ExploreOptions {
     std::optional<std::uint32_t> bound{}; ///< answers other than 0 in one schedule; for `delay`: 2 if none
     /// With the strategy exhaustive: depth first, every trace (reduced_search.hpp). None: by number of deviations, every schedule.
     std::optional<Reduction> reduction{};
+    bool sharing_any = false;             ///< with a reduction: the program may share what it does not declare
     std::uint64_t runs_max = 100'000;     ///< schedules, both orders together
     double seconds_max = 0;               ///< 0: no limit; needs `clock`
     std::function<double()> clock{};      ///< seconds since anything; the simulator itself has no clock
@@ -65,7 +66,7 @@ struct Found {
 
 struct Report {
     bool complete = false;        ///< every schedule was run
-    std::string rests_on = "declared";
+    std::string rests_on = "declared";  ///< what coroutines share is what was declared; "any": whatever they share
     std::string reduction;        ///< empty: schedules were told apart by their answers
     std::string bound;            ///< what was left out on purpose, as text: "2"; empty if nothing
     std::uint64_t runs = 0;

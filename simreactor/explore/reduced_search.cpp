@@ -16,6 +16,10 @@ constexpr Cell the_loop = cell(Label{hash_text("loop")}, "everything");
 /// The order in which coroutines were born, whatever their scopes (RS6).
 constexpr Cell every_order = cell(Label{hash_text("loop")}, "order");
 
+/// What a program may share without saying so.
+constexpr Cell user_memory = cell(Label{hash_text("loop")}, "user memory");
+constexpr Label the_loop_itself{hash_text("loop, at rest")};
+
 }  // namespace
 
 std::string_view to_string(Reduction reduction) {
@@ -50,6 +54,7 @@ bool ReducedSearch::next() {
     watching_ = true;
     chosen_.reset();
     doomed_.clear();
+    at_rest_ = ended_ = false;
     skipping_ = skip_steps_ > 0;
     return true;
 }
@@ -66,7 +71,9 @@ bool ReducedSearch::advance() {
         Node& node = nodes_[depth_ - 1];
         const auto step = static_cast<StepIndex>(depth_ - 1);
         if (step < graph_.size()) {
-            for (const Foot& foot : graph_.feet(step)) {
+            const Footprint done = graph_.feet(step);
+            node.current_cells |= done.cells;
+            for (const Foot& foot : done.feet) {
                 if (std::ranges::find(node.current_feet, foot) == node.current_feet.end()) { node.current_feet.push_back(foot); }
             }
         }
@@ -82,6 +89,7 @@ bool ReducedSearch::advance() {
             HEDDLE_ASSERT(node.asked && at != node.enabled.end(), "RS1");
             node.current = *other;
             node.current_feet.clear();
+            node.current_cells = 0;
             answers_[node.question] = static_cast<std::uint32_t>(at - node.enabled.begin());
             resume_at(step, node.question + 1);
             return true;
@@ -204,37 +212,31 @@ void ReducedSearch::on_event(const Event& event) {
     }
     // One that was cancelled before it began is finalized in place of a first step.
     const bool ends_unborn = event.kind == EventKind::finished && std::erase(doomed_, event.who) > 0;
-    if ((event.kind == EventKind::step_begin && event.a == 0) || ends_unborn) {
-        const std::size_t begun = steps_begun_++;
-        if (blocked_ || !watching_) { return; }
-        if (skipping_) {
-            if (begun < skip_steps_) { return; }
-            skipping_ = false;
-        }
-        const Pid pid = chosen_ ? *chosen_ : graph_.pid_of(event.who);
-        if (chosen_) {
-            HEDDLE_ASSERT(graph_.label_of(pid) == event.who, "RS1: who was chosen runs");
-            chosen_.reset();
-        } else {
-            open_step(pid, false, static_cast<std::uint32_t>(position_));
-            if (blocked_) { return; }
-        }
-        const OwnCells own = own_cells(pid, event.who);
-        graph_.allow(own.wait);
-        graph_.allow(own.state);
-        graph_.touch_number(own.wait, TouchMode::write);  // its own resumption
-        if (ends_unborn) { graph_.touch_number(own.state, TouchMode::write); }  // told just before
+    if (event.kind == EventKind::step_begin) { at_rest_ = false; }
+    if ((event.kind == EventKind::step_begin && event.a == 0) || (ends_unborn && !at_rest_)) {
+        begin_step(event.who, ends_unborn);
         return;
     }
+    if (event.kind == EventKind::run_ended) {  // what goes with the world is nobody's step
+        ended_ = true;
+        at_rest_ = false;
+    }
+    if (event.kind == EventKind::quiescent) { at_rest_ = true; }
+    if (event.kind == EventKind::deadlock || event.kind == EventKind::unwound || event.kind == EventKind::woken) { begin_rest(); }
     if (!records() || !graph_.is_open()) { return; }
     switch (event.kind) {
+        case EventKind::finished:
+            if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }  // one less to go through
+            break;
         case EventKind::spawned:
         case EventKind::woken: graph_.enable(graph_.pid_of(event.who)); break;
-        case EventKind::delivered: reactor_seen_ = true; break;
+        case EventKind::delivered:
+        case EventKind::second_phase: reactor_seen_ = true; break;  // it is the loop's state from here on, and every dispatch reads it
         case EventKind::scope_requested:
             order_read_ = true;
             graph_.touch(cell(event.what, "order"), TouchMode::read);
             break;
+        case EventKind::unwound:  // newest first
         case EventKind::shutdown_begun:
             order_read_ = true;
             graph_.touch(every_order, TouchMode::read);
@@ -243,17 +245,53 @@ void ReducedSearch::on_event(const Event& event) {
     }
 }
 
+void ReducedSearch::begin_step(Label who, bool unborn) {
+    const std::size_t begun = steps_begun_++;
+    if (blocked_ || !watching_) { return; }
+    if (skipping_) {
+        if (begun < skip_steps_) { return; }
+        skipping_ = false;
+    }
+    const Pid pid = chosen_ ? *chosen_ : graph_.pid_of(who);
+    if (chosen_) {
+        HEDDLE_ASSERT(graph_.label_of(pid) == who, "RS1: who was chosen runs");
+        chosen_.reset();
+    } else {
+        open_step(pid, false, static_cast<std::uint32_t>(position_));
+        if (blocked_) { return; }
+    }
+    const OwnCells own = own_cells(pid, who);
+    graph_.allow(own.wait);
+    graph_.allow(own.state);
+    graph_.touch_number(own.wait, TouchMode::write);  // its own resumption
+    graph_.touch_number(own.wait, TouchMode::take);   // which all that counted towards it made possible
+    if (options_.sharing_any) { graph_.touch(user_memory, TouchMode::write); }
+    if (!unborn) { return; }
+    graph_.touch_number(own.state, TouchMode::write);
+    if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }
+}
+
+/// RS7: what happens now is nobody's.
+void ReducedSearch::begin_rest() {
+    if (!at_rest_) { return; }
+    at_rest_ = false;
+    begin_step(the_loop_itself, false);
+    if (records() && graph_.is_open()) { graph_.follow_all(); }
+}
+
 void ReducedSearch::on_touch(Cell cell, TouchMode mode) {
+    begin_rest();
     if (!records() || !graph_.is_open() || cell == ready_tail || cell == ready_head) { return; }
-    if (mode == TouchMode::write && order_cells_.find(cell.value) != nullptr) {
+    if (order_cells_.find(cell.value) != nullptr) {
+        if (mode == TouchMode::read) { order_read_ = true; }
         if (!orders_shown_) { return; }
-        graph_.touch(every_order, TouchMode::write);
+        if (mode == TouchMode::write) { graph_.touch(every_order, TouchMode::write); }
     }
     graph_.touch(cell, mode);
 }
 
 void ReducedSearch::on_statement(Cell cell, TouchMode mode) {
-    if (records() && graph_.is_open() && !whole_loop_) { graph_.state(cell, mode); }
+    if (records() && graph_.is_open() && !whole_loop_ && !options_.sharing_any) { graph_.state(cell, mode); }
 }
 
 ReducedSearch::OwnCells ReducedSearch::own_cells(Pid pid, Label label) {
@@ -306,8 +344,9 @@ ReducedSearch::Node& ReducedSearch::new_node() {
     node.slept.clear();
     node.feet.clear();
     node.current_feet.clear();
+    node.current_cells = 0;
     node.source.clear();
-    node.tree.clear();
+    forest_.clear(node.tree);
     inherit_sleep(node);
     return node;
 }
@@ -320,23 +359,22 @@ void ReducedSearch::inherit_sleep(Node& node) {
     const auto step = static_cast<StepIndex>(depth_ - 2);
     node.cost = above.cost + above.explored;
     if (options_.reduction == Reduction::none) { return; }
-    const std::span<const Foot> done = graph_.feet(step);
+    const Footprint done = graph_.feet(step);
     for (const Sleeper& sleeper : above.slept) {
-        if (sleeper.unknown) { continue; }
-        const auto feet = std::span(above.feet).subspan(sleeper.first, sleeper.count);
-        if (conflict(feet, done)) { continue; }
-        node.slept.push_back({sleeper.pid, static_cast<std::uint32_t>(node.feet.size()), sleeper.count, false});
-        node.feet.insert(node.feet.end(), feet.begin(), feet.end());
+        const Footprint its = feet(above, sleeper);
+        if (conflict(its, done)) { continue; }
+        node.slept.push_back({sleeper.pid, static_cast<std::uint32_t>(node.feet.size()), sleeper.count, sleeper.cells});
+        node.feet.insert(node.feet.end(), its.feet.begin(), its.feet.end());
     }
     if (options_.reduction == Reduction::optimal && !above.tree.empty()) {
-        node.tree = above.tree.take(above.current, answers_of(step));
+        node.tree = forest_.take(above.tree, above.current, answers_of(step));
     }
 }
 
 Answers ReducedSearch::answers_of(StepIndex step) const {
     const std::uint32_t first = first_answer(nodes_[step]);
     const std::size_t end = step + 1 < depth_ ? nodes_[step + 1].question : answers_.size();
-    return {answers_.begin() + first, answers_.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(end, first))};
+    return std::span(answers_).subspan(first, std::max<std::size_t>(end, first) - first);
 }
 
 bool ReducedSearch::sleeps(const Node& node, Pid pid) const {
@@ -366,12 +404,14 @@ std::optional<Pid> ReducedSearch::first_choice(Node& node) {
 
 /// The first branch of the tree that does not sleep: what ⊤ let in and turned out to be covered is left out.
 std::optional<Pid> ReducedSearch::first_branch(const Node& node) const {
-    for (const WakeupTree::Branch& branch : node.tree.branches()) {
-        if (sleeps(node, branch.pid)) { continue; }
+    std::optional<Pid> first;
+    forest_.for_each(node.tree, [&](const WakeupForest::Branch& branch) {
+        if (sleeps(node, branch.pid)) { return true; }
         HEDDLE_ASSERT(std::ranges::find(node.enabled, branch.pid) != node.enabled.end(), "RS2: what a race needs is possible");
-        return branch.pid;
-    }
-    return std::nullopt;
+        first = branch.pid;
+        return false;
+    });
+    return first;
 }
 
 std::optional<Pid> ReducedSearch::other_choice(Node& node) {
@@ -397,9 +437,9 @@ std::optional<Pid> ReducedSearch::other_choice(Node& node) {
 
 void ReducedSearch::put_to_sleep(Node& node) {
     node.slept.push_back({node.current, static_cast<std::uint32_t>(node.feet.size()),
-                          static_cast<std::uint32_t>(node.current_feet.size()), false});
+                          static_cast<std::uint32_t>(node.current_feet.size()), node.current_cells});
     node.feet.insert(node.feet.end(), node.current_feet.begin(), node.current_feet.end());
-    node.tree.remove(node.current);
+    forest_.remove(node.tree, node.current);
 }
 
 // ── what a run's races ask for ──
@@ -409,7 +449,7 @@ void ReducedSearch::race_to_source(const Race& race) {
     if (node.enabled.size() < 2) { return; }
     reversal_.build(graph_, race, race.second + 1);
     initials_.clear();
-    for (std::size_t i = 0; i < reversal_.size(); ++i) {
+    for (std::size_t i = 0; i < reversal_.end(); ++i) {
         const Pid pid = reversal_.pid(i);
         if (*reversal_.find(pid) == i && reversal_.is_initial(i)) { initials_.push_back(pid); }
     }
@@ -425,36 +465,30 @@ void ReducedSearch::race_to_source(const Race& race) {
     node.source = node.enabled;  // none of them may go before the first step of the race
 }
 
-/// @returns the last step that the decision depends on; `no_step` if it depends on all of them, since the reversal takes in what follows
+/// @returns the last step that the decision depends on; `no_step` if it depends on all of them, since the reversal takes in what follows.
+/// A branch that waits in the tree is no lasting answer: what it has below it decides which longer reversals it covers.
 StepIndex ReducedSearch::race_to_tree(const Race& race) {
     Node& node = nodes_[race.first];
     if (node.enabled.size() < 2) { return race.second; }
     reversal_.build(graph_, race, graph_.size());
-    // An initial that is explored, or will be, covers whatever else the sequence holds; only what stands before it decides that it is one.
+    // An initial that is explored covers whatever else the sequence holds; only what stands before it decides that it is one.
     const auto until = [&](std::size_t item) {
         return reversal_.is_reversed(item) ? no_step : std::max(race.second, reversal_.step(item));
     };
-    StepIndex covered = no_step;
     bool asleep = false;
     for (const Sleeper& sleeper : node.slept) {
         const std::optional<std::size_t> at = reversal_.find(sleeper.pid);
         if (at && reversal_.is_initial(*at)) {
             if (until(*at) != no_step) { return until(*at); }
             asleep = true;
-        } else if (!at && !sleeper.unknown &&
-                   reversal_.is_independent(std::span(node.feet).subspan(sleeper.first, sleeper.count))) {
+        } else if (!at && reversal_.is_independent(feet(node, sleeper))) {
             asleep = true;
         }
     }
-    if (asleep) { return covered; }
-    for (const WakeupTree::Branch& branch : node.tree.branches()) {
-        const std::optional<std::size_t> at = reversal_.find(branch.pid);
-        if (at && reversal_.is_initial(*at)) { covered = std::min(covered, until(*at)); }
+    if (!asleep) {
+        forest_.insert(node.tree, reversal_, [this](StepIndex step) { return answers_of(step); });
     }
-    const StepIndex by_first = until(0);
-    const std::size_t before = node.tree.branches().size();
-    node.tree.insert(reversal_, [this](StepIndex step) { return answers_of(step); });
-    return node.tree.branches().size() > before ? std::min(covered, by_first) : covered;
+    return no_step;
 }
 
 /// A run was cut: what its pending steps would have done is not known, so every node of it tries all that is enabled.
@@ -464,7 +498,7 @@ void ReducedSearch::expand_all() {
         if (options_.reduction == Reduction::source) { node.source = node.enabled; }
         if (options_.reduction != Reduction::optimal) { continue; }
         for (const Pid pid : node.enabled) {
-            if (pid != node.current && !sleeps(node, pid)) { node.tree.add(pid); }
+            if (pid != node.current && !sleeps(node, pid)) { forest_.add(node.tree, pid); }
         }
     }
 }

@@ -19,6 +19,8 @@
 // RS5  Memory is proportional to the length of a run, except that `optimal` keeps its trees, and `count_traces` a word per trace.
 // RS6  The order of births within a scope shows only to a request that goes through its members, or to a shutdown. Until a run has one,
 //      spawns of one scope are independent; then the search begins anew with that order as a cell.
+// RS7  Where nothing can go on, the loop itself acts: it finds the deadlock and unwinds the rest. That is a step of its own, behind all
+//      others.
 // Chance: none.
 #pragma once
 
@@ -52,6 +54,9 @@ public:
         Baseline baseline = Baseline::queue;
         /// The k-th process that a node tries costs k, the first nothing; costs add up along a run, and what costs more is left out.
         std::optional<std::uint32_t> bound{};
+        /// All memory of the program is one cell, which every step of a coroutine writes: complete whatever the program declares, and no
+        /// reduction but that of what the runtime does by itself.
+        bool sharing_any = false;
         bool count_traces = false;  ///< tell traces apart by their digest; else every run that is not redundant counts
     };
 
@@ -85,6 +90,8 @@ public:
     [[nodiscard]] std::uint64_t trace_digest() const { return graph_.digest(); }
     [[nodiscard]] const StepGraph& graph() const { return graph_; }
     [[nodiscard]] const std::unordered_set<std::uint64_t>& digests() const { return digests_; }
+    /// The number of a cell in the graph; none if nothing has touched it.
+    [[nodiscard]] std::optional<std::uint32_t> number_of(Cell cell) const { return graph_.find_cell(cell); }
     /// Steps of the present run.
     [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(depth_); }
 
@@ -97,7 +104,7 @@ private:
         Pid pid = 0;
         std::uint32_t first = 0;  // into `feet` of its node
         std::uint32_t count = 0;
-        bool unknown = false;     // conflicts with everything
+        std::uint64_t cells = 0;  // Footprint::cells
     };
     struct Node {
         std::uint32_t question = 0;      // position of its dispatch question among the answers; where its step's answers begin, if none
@@ -110,13 +117,16 @@ private:
         std::vector<Sleeper> slept{};
         std::vector<Foot> feet{};
         std::vector<Foot> current_feet{};  // union over the answers that were tried
+        std::uint64_t current_cells = 0;
         std::vector<Pid> source{};
         WakeupTree tree{};
     };
 
     [[nodiscard]] OwnCells own_cells(Pid pid, Label label);
-    [[nodiscard]] bool records() const { return !skipping_ && !blocked_; }
+    [[nodiscard]] bool records() const { return !skipping_ && !blocked_ && !ended_; }
     Node& new_node();
+    void begin_step(Label who, bool unborn);
+    void begin_rest();
     void open_step(Pid pid, bool asked, std::uint32_t question);
     void close_step();
     void inherit_sleep(Node& node);
@@ -126,6 +136,9 @@ private:
     [[nodiscard]] bool sleeps(const Node& node, Pid pid) const;
     [[nodiscard]] std::size_t rank(const Node& node, StepIndex at, Pid pid) const;
     void put_to_sleep(Node& node);
+    [[nodiscard]] static Footprint feet(const Node& node, const Sleeper& sleeper) {
+        return {std::span(node.feet).subspan(sleeper.first, sleeper.count), sleeper.cells};
+    }
     [[nodiscard]] std::uint32_t first_answer(const Node& node) const { return node.question + (node.asked ? 1 : 0); }
     [[nodiscard]] Answers answers_of(StepIndex step) const;
     bool advance();
@@ -161,8 +174,11 @@ private:
     bool reactor_seen_ = false;
     bool orders_shown_ = false;
     bool order_read_ = false;
+    bool ended_ = false;
+    bool at_rest_ = false;                // nothing can go on, and nothing has happened since (RS7)
     GenerationMap order_cells_;  // of all scopes that were ever opened
     Reversal reversal_;
+    WakeupForest forest_;  // the trees of all nodes
     std::vector<Pid> initials_;
     std::uint64_t runs_ = 0;
     std::uint64_t redundant_ = 0;

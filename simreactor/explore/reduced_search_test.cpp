@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "heddle/core/run/one_shot.hpp"
 #include "heddle/core/run/runtime.hpp"
@@ -157,6 +159,35 @@ TEST(ReducedSearch, TheSameSearchTwiceIsTheSame) {
         EXPECT_EQ(one.runs, two.runs);
         EXPECT_EQ(one.traces, two.traces);
         EXPECT_EQ(one.traces, count(program, Reduction::none).traces) << to_string(reduction);
+    }
+}
+
+/// Two coroutines share a number that nobody declared; it shows who came first.
+Program undeclared() {
+    return [] {
+        const auto number = std::make_shared<int>(0);
+        spawn("writes", [number] { *number = 1; });
+        spawn("reads", [number] {
+            if (*number == 0) { throw std::runtime_error("too early"); }
+        });
+    };
+}
+
+TEST(ReducedSearch, FindsABugInPlainVariablesIfAllMemoryIsOneCell) {
+    for (const Reduction reduction : {Reduction::source, Reduction::optimal}) {
+        ExploreOptions options;
+        options.order = trace::Order::any;
+        options.reduction = reduction;
+        options.shrink = false;
+        const Report declared = explore(undeclared(), options);
+        EXPECT_TRUE(declared.complete);
+        EXPECT_EQ(declared.rests_on, "declared");
+        EXPECT_EQ(declared.traces, 1U);
+        options.sharing_any = true;
+        const Report any = explore(undeclared(), options);
+        EXPECT_EQ(any.rests_on, "any");
+        ASSERT_TRUE(any.violation);
+        EXPECT_EQ(any.violation->invariant, "UNHANDLED");
     }
 }
 

@@ -7,7 +7,7 @@
 
 namespace heddle::sim {
 
-bool conflict(std::span<const Foot> a, std::span<const Foot> b) {
+bool conflict_closely(std::span<const Foot> a, std::span<const Foot> b) {
     for (const Foot& one : a) {
         for (const Foot& other : b) {
             if (one.cell == other.cell && conflicts(one.mode, other.mode)) { return true; }
@@ -85,6 +85,7 @@ void StepGraph::begin(Pid pid) {
     steps_.push_back(step);
     clocks_.resize(clocks_.size() + width_, 0);
     own_.clear();
+    follows_all_ = false;
     digest_of_answers_ = 0;
 }
 
@@ -103,6 +104,7 @@ void StepGraph::touch_number(std::uint32_t cell, TouchMode mode) {
     accesses_.push_back({static_cast<StepIndex>(steps_.size() - 1), last_access_[cell]});
     last_access_[cell] = static_cast<std::uint32_t>(feet_.size());
     feet_.push_back({cell, mode});
+    steps_.back().cells |= Footprint::bit(cell);
 }
 
 void StepGraph::state(Cell cell, TouchMode mode) {
@@ -137,6 +139,7 @@ void StepGraph::find_predecessors() {
         for (std::uint32_t at = accesses_[i].previous; at != none; at = accesses_[at].previous) {
             const StepIndex other = accesses_[at].step;
             if (other == self) { continue; }
+            if (foot.mode == TouchMode::take && steps_[other].pid == step.pid) { break; }  // what came before, it took then
             const TouchMode mode = feet_[at].mode;
             if (foot.mode == TouchMode::take) {
                 if (mode == TouchMode::give) { enabling_.push_back(other); }
@@ -164,6 +167,9 @@ void StepGraph::end() {
     find_predecessors();
     Step& step = steps_[self];
     if (step.previous != no_step) { join(step.previous); }
+    for (Pid pid = 0; follows_all_ && pid < pid_count(); ++pid) {
+        if (last_[pid] != no_step && last_[pid] != self) { join(last_[pid]); }
+    }
     for (const StepIndex from : enabling_) { join(from); }
     for (const StepIndex earlier : conflicting_) {  // from latest to earliest: a later one may cover an earlier one
         const Step& other = steps_[earlier];
@@ -186,6 +192,7 @@ void StepGraph::end() {
             const auto statement = std::span(stated_).subspan(step.first_stated);
             if (std::ranges::find(statement, feet_[i]) == statement.end()) { stated_.push_back(feet_[i]); }
         }
+        for (const Foot& foot : std::span(stated_).subspan(step.first_stated)) { step.stated_cells |= Footprint::bit(foot.cell); }
         step.stated_count = static_cast<std::uint32_t>(stated_.size()) - step.first_stated;
     }
     open_ = false;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,8 +35,19 @@ struct Foot {
     friend constexpr bool operator==(const Foot&, const Foot&) = default;
 };
 
+/// What a step touches. `cells` has a bit per cell, several cells share one: without a bit in common there is no cell in common.
+struct Footprint {
+    std::span<const Foot> feet{};
+    std::uint64_t cells = 0;
+
+    [[nodiscard]] static constexpr std::uint64_t bit(std::uint32_t cell) { return std::uint64_t{1} << (cell % 64); }
+};
+
+[[nodiscard]] bool conflict_closely(std::span<const Foot> a, std::span<const Foot> b);
 /// True if two footprints touch one cell in conflicting modes. Cost: product of their sizes, which are small.
-[[nodiscard]] bool conflict(std::span<const Foot> a, std::span<const Foot> b);
+[[nodiscard]] inline bool conflict(const Footprint& a, const Footprint& b) {
+    return (a.cells & b.cells) != 0 && conflict_closely(a.feet, b.feet);
+}
 
 struct Race {
     StepIndex first = 0;
@@ -51,6 +63,10 @@ public:
     [[nodiscard]] Label label_of(Pid pid) const { return labels_[pid]; }
     [[nodiscard]] std::uint32_t pid_count() const { return static_cast<std::uint32_t>(labels_.size()); }
     [[nodiscard]] std::uint32_t cell_number(Cell cell);
+    [[nodiscard]] std::optional<std::uint32_t> find_cell(Cell cell) const {
+        const GenerationMap::Slot* slot = cell_index_.find(cell.value);
+        return slot == nullptr ? std::nullopt : std::optional(slot->value);
+    }
 
     // ── one run, step by step ──
 
@@ -68,6 +84,8 @@ public:
     void allow(std::uint32_t cell) { own_.push_back(cell); }
     /// The open step made the next step of `target` possible.
     void enable(Pid target);
+    /// The open step comes after every other: it was impossible as long as any of them was not done.
+    void follow_all() { follows_all_ = true; }
     /// An answer that the open step got: part of what it is.
     void answer(std::uint32_t index) { digest_of_answers_ = hash_mix(digest_of_answers_, index + 1); }
     /// Closes the open step: its clock and its races are known from here on.
@@ -80,12 +98,12 @@ public:
     [[nodiscard]] Pid pid(StepIndex step) const { return steps_[step].pid; }
     /// 1 for the first step of its process.
     [[nodiscard]] std::uint32_t ordinal(StepIndex step) const { return steps_[step].ordinal; }
-    [[nodiscard]] std::span<const Foot> feet(StepIndex step) const {
-        return std::span(feet_).subspan(steps_[step].first_access, steps_[step].access_count);
+    [[nodiscard]] Footprint feet(StepIndex step) const {
+        return {std::span(feet_).subspan(steps_[step].first_access, steps_[step].access_count), steps_[step].cells};
     }
     /// What a step that made a statement touches in every order of the others: the statement, and what is its own. Empty if it made none.
-    [[nodiscard]] std::span<const Foot> stated(StepIndex step) const {
-        return std::span(stated_).subspan(steps_[step].first_stated, steps_[step].stated_count);
+    [[nodiscard]] Footprint stated(StepIndex step) const {
+        return {std::span(stated_).subspan(steps_[step].first_stated, steps_[step].stated_count), steps_[step].stated_cells};
     }
     [[nodiscard]] bool is_stated(StepIndex step) const { return steps_[step].is_stated; }
     /// How many steps of `pid` are `step` or happen before it.
@@ -115,6 +133,8 @@ private:
         std::uint32_t first_edge = 0;
         std::uint32_t first_race = 0;
         bool is_stated = false;
+        std::uint64_t cells = 0;         // Footprint::cells
+        std::uint64_t stated_cells = 0;
         std::uint64_t digest = 0;  // of this step and all before it
     };
     struct Access {
@@ -154,6 +174,7 @@ private:
     std::vector<StepIndex> conflicting_;  // likewise
     std::uint64_t digest_of_answers_ = 0;
     bool open_ = false;
+    bool follows_all_ = false;
 };
 
 }  // namespace heddle::sim

@@ -105,7 +105,7 @@ TEST_F(StepGraphOf, TwoModesOnOneCellConflictWithEverything) {
     step(a, {{x, TouchMode::add}, {x, TouchMode::set}});
     step(b, {{x, TouchMode::add}});
     EXPECT_EQ(races().size(), 1U);
-    EXPECT_EQ(graph.feet(0).size(), 1U);
+    EXPECT_EQ(graph.feet(0).feet.size(), 1U);
 }
 
 TEST_F(StepGraphOf, TakingBackLeavesWhatTheOlderStepsMeant) {
@@ -157,15 +157,15 @@ TEST_F(StepGraphOf, AReversalIsWhatDoesNotFollowAndThenTheSecondStep) {
     ASSERT_EQ(races(3), (std::vector<Race>{{0, 3}}));
     Reversal reversal;
     reversal.build(graph, {0, 3}, graph.size());
-    ASSERT_EQ(reversal.size(), 3U);
+    ASSERT_EQ(reversal.end(), 3U);
     EXPECT_EQ(reversal.step(0), 1U);
     EXPECT_EQ(reversal.step(1), 4U);
     EXPECT_EQ(reversal.step(2), 3U);
     EXPECT_TRUE(reversal.is_initial(0));
     EXPECT_FALSE(reversal.is_initial(2));  // ⊤ until it has run
-    EXPECT_FALSE(reversal.is_independent(std::vector<Foot>{}));
+    EXPECT_FALSE(reversal.is_independent({}));
     reversal.build(graph, {0, 3}, 4);
-    EXPECT_EQ(reversal.size(), 2U);
+    EXPECT_EQ(reversal.end(), 2U);
 }
 
 TEST_F(StepGraphOf, AStatementKeepsTheReversedStepKnown) {
@@ -177,10 +177,56 @@ TEST_F(StepGraphOf, AStatementKeepsTheReversedStepKnown) {
     graph.end();
     Reversal reversal;
     reversal.build(graph, {0, 2}, graph.size());
-    ASSERT_EQ(reversal.size(), 2U);
+    ASSERT_EQ(reversal.end(), 2U);
     EXPECT_TRUE(reversal.is_initial(1));
-    EXPECT_TRUE(reversal.is_independent(std::vector<Foot>{}));
-    EXPECT_FALSE(reversal.is_independent(std::vector<Foot>{{graph.cell_number(x), TouchMode::read}}));
+    EXPECT_TRUE(reversal.is_independent({}));
+    const Foot reads{graph.cell_number(x), TouchMode::read};
+    EXPECT_FALSE(reversal.is_independent({std::span(&reads, 1), Footprint::bit(reads.cell)}));
+}
+
+TEST_F(StepGraphOf, AStepThatFollowsAllIsNoRaceWithAny) {
+    step(a, {{x, TouchMode::write}});
+    step(b, {{y, TouchMode::write}});
+    graph.begin(c);
+    graph.follow_all();
+    graph.touch(x, TouchMode::write);
+    graph.end();
+    EXPECT_EQ(races().size(), 0U);
+    EXPECT_TRUE(graph.happens_before(0, 2));
+    EXPECT_TRUE(graph.happens_before(1, 2));
+}
+
+TEST_F(StepGraphOf, AForestGivesOutWhatStandsBelowABranch) {
+    step(a, {{x, TouchMode::write}});
+    step(b, {{y, TouchMode::write}});
+    step(c, {{x, TouchMode::write}});
+    Reversal reversal;
+    reversal.build(graph, {0, 2}, graph.size());  // b, c
+    WakeupForest forest;
+    WakeupTree tree;
+    const auto no_answers = [](StepIndex) { return Answers{}; };
+    EXPECT_EQ(forest.insert(tree, reversal, no_answers), std::optional<std::size_t>(0));
+    reversal.build(graph, {0, 2}, graph.size());
+    EXPECT_EQ(forest.insert(tree, reversal, no_answers), std::nullopt);
+    forest.add(tree, a);
+    forest.add(tree, b);  // known
+    const auto pids = [&](const WakeupTree& of) {
+        std::vector<Pid> found;
+        forest.for_each(of, [&](const WakeupForest::Branch& branch) {
+            found.push_back(branch.pid);
+            return true;
+        });
+        return found;
+    };
+    EXPECT_EQ(pids(tree), (std::vector<Pid>{b, a}));
+    WakeupTree below = forest.take(tree, b, {});
+    EXPECT_EQ(pids(below), (std::vector<Pid>{c}));
+    EXPECT_TRUE(forest.take(tree, b, {}).empty());
+    forest.remove(tree, b);
+    EXPECT_EQ(pids(tree), (std::vector<Pid>{a}));
+    forest.clear(tree);
+    forest.clear(below);
+    EXPECT_TRUE(tree.empty() && below.empty());
 }
 
 TEST_F(StepGraphOf, AnotherCellThanTheStatedOneIsRefused) {

@@ -49,6 +49,7 @@ private:
     static ReducedSearch::Options search_options(const StrategyOptions& options) {
         ReducedSearch::Options search;
         search.reduction = *options.reduction;
+        search.sharing_any = options.sharing_any;
         search.count_traces = options.reduction == Reduction::none;
         return search;
     }

@@ -33,6 +33,7 @@ struct StrategyOptions {
     trace::Order order = trace::Order::faithful;
     std::optional<std::uint32_t> bound{};
     std::optional<Reduction> reduction{};  ///< of the exhaustive strategy
+    bool sharing_any = false;              ///< of a reduction: ReducedSearch::Options of the same name
 };
 
 /// A strategy at work on one program and one order.

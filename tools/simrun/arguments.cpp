@@ -192,7 +192,10 @@ private:
                        "every trace, depth first: none: all schedules; source: at most one of each trace, and some redundant ones; "
                        "optimal: fewer redundant ones. Without it schedules come by their number of deviations")
             ->type_name("NAME");
-        app.add_option("--sharing", typed_.sharing)->group("");
+        app.add_option("--sharing", typed_.sharing,
+                       "what a reduction rests on. declared: coroutines share what Shared and touch say; "
+                       "any: they may share everything (declared)")
+            ->type_name("NAME");
         app.add_option("--shard", typed_.shard)->group("");
         app.add_option("--resume", typed_.resume)->group("");
     }
@@ -290,7 +293,10 @@ void read_search(const Typed& typed, Arguments& arguments) {
         }
         if (arguments.bound) { refuse("--reduction", "no --bound beside it", "--bound " + *typed.bound); }
     }
-    if (typed.sharing) { one_of("--sharing", *typed.sharing, {"declared"}, {"any"}); }
+    if (typed.sharing) {
+        arguments.sharing_any = one_of("--sharing", *typed.sharing, {"declared", "any"}) == 1;
+        if (arguments.sharing_any && !arguments.reduction) { refuse("--sharing", "a --reduction beside it", "any"); }
+    }
     if (typed.shard) { refuse_unbuilt("--shard", trace::one_line(*typed.shard)); }
     if (typed.resume) { refuse_unbuilt("--resume", trace::one_line(*typed.resume)); }
 }

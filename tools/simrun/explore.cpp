@@ -83,6 +83,7 @@ private:
         options.time = result_.time;
         options.bound = arguments_.bound;
         options.reduction = arguments_.reduction;
+        options.sharing_any = arguments_.sharing_any;
         options.seed = result_.seed;
         const std::uint64_t runs = runs_left();
         options.runs_max = orders_left > 1 && arguments_.budget.runs != 0 ? runs - runs / 2 : runs;

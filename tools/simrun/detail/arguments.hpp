@@ -40,6 +40,7 @@ struct Arguments {
     std::optional<std::string> planted;  ///< run, explore
     sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay
     std::optional<sim::Reduction> reduction;          ///< explore
+    bool sharing_any = false;                         ///< explore
     bool all = false;                                 ///< selfcheck
     std::string only;                                 ///< selfcheck: a part of the names; empty: all
     bool trap = false;                                ///< replay

@@ -38,7 +38,6 @@ class Help(CommandTest):
             (explore + ["--strategy", "pct"], "--strategy"),
             (explore + ["--time", "T3"], "--time"),
             (explore + ["--time", "T4"], "--time"),
-            (explore + ["--sharing", "any"], "--sharing"),
             (explore + ["--shard", "1/2"], "--shard"),
             (explore + ["--resume", "there"], "--resume"),
             (explore + ["--jobs", "2"], "--jobs"),
@@ -249,6 +248,8 @@ class Reduced(CommandTest):
             ["explore", "sample/quiet", "--reduction", "some"],
             ["explore", "sample/quiet", "--reduction", "source", "--strategy", "random"],
             ["explore", "sample/quiet", "--reduction", "source", "--bound", "1"],
+            ["explore", "sample/quiet", "--reduction", "source", "--sharing", "some"],
+            ["explore", "sample/quiet", "--sharing", "any"],
             ["selfcheck"],  # this program has no programs with known counts
             ["selfcheck", "--only", "nothing"],
         ):
@@ -262,6 +263,14 @@ class Reduced(CommandTest):
             self.assertEqual(done["reduction"], reduction)
             self.assertEqual(done["rests_on"], "declared")
             self.assertGreaterEqual(done["traces"], 1)
+
+    def test_a_reduced_search_need_not_rest_on_declarations(self):
+        arguments = ("explore", "sample/quiet", "--order", "any", "--reduction", "source", "--json")
+        declared = self.call(*arguments).json
+        done = self.call(*arguments, "--sharing", "any").json
+        self.assertTrue(done["complete"], done)
+        self.assertEqual(done["rests_on"], "any")
+        self.assertGreaterEqual(done["traces"], declared["traces"])
 
     def test_a_reduced_search_finds_the_violation_and_its_trace_replays(self):
         done = self.call("explore", "sample/lease", "--reduction", "source", status=1)
