@@ -170,6 +170,29 @@ void Scheduler::suspend(const WaitPoint& at) {
     finish_wait(self);
 }
 
+void Scheduler::suspend_until_resumed(CoroutineCore& self, const WaitPoint& at) {
+    if (self.unwinding_) { throw_unwind(self); }
+    Waker& waker = self.waker_;
+    struct Clean {
+        Waker& waker;
+        ~Clean() {
+            if (waker.first_ != nullptr || waker.triggered_ != nullptr || waker.destructor_hook_ != nullptr) [[unlikely]] {
+                waker.clean();
+                return;
+            }
+            waker.outcome_ = {};
+            waker.origin_ = Waker::Origin::none;
+            waker.status_ = WakerStatus::none;
+            waker.kept_ = false;
+        }
+    } clean{waker};
+    if (!waker.is_clean()) { waker.clean(); }
+    if (self.has_pending_ && self.protection_depth_ == 0) { deliver_pending(self); }
+    waker.status_ = WakerStatus::waiting;
+    park(self, at);
+    finish_wait(self);
+}
+
 /// The coroutine that a yield of the running one switches to when nothing but a switch is to be done: nobody watches, nothing is due
 /// before the next dispatch, and another started coroutine is at the head. Null: the long way, which decides all the rest.
 [[gnu::always_inline]] inline CoroutineCore* Scheduler::direct_successor() const {
@@ -417,6 +440,7 @@ bool Scheduler::in_place_tick(CoroutineCore& self) {
         return false;
     }
     if (!ready_.empty() && !second_phase_ && !terminal_due_) {
+        prefetch_ready();
         CoroutineCore& next = take_next();
         if (&next == &self) {
             self.waker_.status_ = WakerStatus::result;

@@ -151,6 +151,9 @@ public:
 
     /// SCH-30. Throws what the wait ends with.
     void suspend(const WaitPoint& at);
+    /// The same without an event: only `resume` by whoever knows of the wait, or a cancellation, ends it. For waits that nobody watches.
+    /// @param self  the running coroutine, as require_suspendable gives it
+    void suspend_until_resumed(CoroutineCore& self, const WaitPoint& at);
     /// Steps 1 and 2 for calls that may turn out not to wait at all.
     void yield_now(const WaitPoint& at);
     /// The same for the ambient scheduler; nothing where none is active (SCH-1).

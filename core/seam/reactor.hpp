@@ -53,7 +53,7 @@ struct Delivery {
     SourceKind kind = SourceKind::none;
     SourceOwner* owner = nullptr;
     Label label;
-    /// timer: start id; poll: mask; signal: number; process: exit code or -(signal); task, operation: bytes
+    /// timer: start id; poll: mask; signal: number; process: exit code or -(signal); operation: Completion::transferred
     std::int64_t value = 0;
     std::int32_t error = 0;      ///< 0 or a positive errno value
     bool cancelled = false;      ///< a request that was cancelled before it took effect
@@ -82,6 +82,11 @@ struct SourceOptions {
     SourceOwner* owner = nullptr;
     Label label{};        ///< stable name for choice points; 0 outside simulation
     bool hidden = false;  ///< never counted (RCT-14)
+};
+
+struct HandleOptions {
+    HandleKind kind = HandleKind::none;
+    int descriptor = -1;  ///< taken over: closed with the handle (but for 0, 1 and 2), and put into non-blocking mode
 };
 
 struct TimerOptions {
@@ -154,10 +159,38 @@ public:
     virtual SourceId open_process(int pid, const SourceOptions& options) = 0;
     /// Runs `body` on a worker thread, then delivers once (RCT-59). Throws AsyncError if it cannot be submitted.
     virtual SourceId submit_task(UniqueFunction<void()> body, const SourceOptions& options) = 0;
-    /// Other requests: core/io. The base throws AsyncError "not supported by this reactor".
-    virtual SourceId submit(const Operation& operation, const SourceOptions& options);
     /// Asks a request in flight to end early (CP-REQCANCEL): its delivery says `cancelled` if that won. False if it is over already.
     virtual bool cancel(SourceId request) = 0;
+
+    // ── handles and their requests (RCT-40 to RCT-51); a reactor without them throws AsyncError "not supported" ──
+
+    /// A handle that is not connected, bound or open to anything yet, or one around a descriptor of the operating system.
+    /// Throws: IoError, and the descriptor stays the caller's.
+    virtual HandleId open_handle(const HandleOptions& options);
+    /// Idempotent. Whatever is in flight on it ends with ECANCELED in a later tick, unless it is closed first (RCT-47); what a worker
+    /// still does for it is done before its descriptor goes (RCT-46). Nothing happens for a handle of a reactor that is not up.
+    virtual void close_handle(HandleId handle);
+    /// The operating system's descriptor; -1 if there is none, or none yet, or the handle is closed. Cheap.
+    [[nodiscard]] virtual int descriptor(HandleId handle) const;
+    /// Throws: AsyncError for a closed handle.
+    [[nodiscard]] virtual HandleInfo inspect(HandleId handle);
+    /// Begins a request, or answers it at once: then nothing is delivered. A handle has one read at a time; its writes complete in
+    /// the order of their submission and whole (RCT-42, RCT-44). Never waits, and answers a program that asks again and again at
+    /// once only so often before it lets a tick come in between.
+    /// Throws: AsyncError for misuse: a closed handle, an operation that the handle's kind does not have, a second read (RCT-51);
+    /// nothing has happened then. What the world says is in the completion.
+    [[nodiscard]] virtual Submission submit(const Operation& operation, const SourceOptions& options);
+
+    // ── short ways of a stream's most frequent requests, for a backend that has them; where nobody watches, core takes them ──
+
+    [[nodiscard]] bool has_short_ways() const { return has_short_ways_; }
+    /// The part of a write that goes without waiting, before anything is submitted for the rest.
+    /// @returns bytes, or a negative errno value: -EAGAIN for "submit it"
+    [[nodiscard]] virtual std::int64_t try_write(HandleId handle, std::span<const std::byte> data);
+    /// Reads what is known to be there. @returns bytes, 0 at the end, or as try_write: -EAGAIN for "wait_readable, then again"
+    [[nodiscard]] virtual std::int64_t try_read(HandleId handle, std::span<std::byte> buffer);
+    /// The request of a read without a buffer. Throws as submit.
+    [[nodiscard]] virtual SourceId wait_readable(HandleId handle, SourceOwner& owner);
 
     /// Arms the source. Throws IoError or AsyncError and leaves everything as before if that fails (RCT-51).
     virtual void start(SourceId source) = 0;
@@ -182,12 +215,14 @@ protected:
     [[nodiscard]] std::uint32_t polls_not_due() const { return polls_not_due_; }
     void set_resolution(Duration resolution) { resolution_ = resolution; }
     void restart_clock(Instant at) { now_ = at; }
+    void set_has_short_ways() { has_short_ways_ = true; }
 
 private:
     Instant now_;
     Duration resolution_ = std::chrono::milliseconds(1);
     std::size_t active_events_ = 0;
     std::uint32_t polls_not_due_ = 0;
+    bool has_short_ways_ = false;
 };
 
 }  // namespace heddle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the values that cross the doors. They are written into traces: renaming one is a change of the trace format.
 #include <array>
+#include <cerrno>
 
 #include "heddle/core/base/error.hpp"
 #include "heddle/core/seam/chooser.hpp"
@@ -37,9 +38,10 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::count
 constexpr std::array<std::string_view, 7> touch_names{"R", "W", "C-add", "C-set", "C-max", "give", "take"};
 constexpr std::array<std::string_view, 9> source_names{"none",   "timer",   "poll", "proxy",    "trigger",
                                                        "signal", "process", "task", "operation"};
-constexpr std::array<std::string_view, 20> operation_names{
-    "none", "task", "read", "readv", "write", "writev", "shutdown", "close", "connect", "accept", "listen", "bind", "udp_send",
-    "udp_receive", "open", "seek", "stat", "flush", "sendfile", "resolve_name"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(OperationKind::count_)> operation_names{
+    "none", "task", "read", "write", "shutdown", "close", "connect", "bind", "listen", "accept", "udp_send", "udp_receive",
+    "udp_connect", "open", "seek", "stat", "flush", "truncate", "configure", "resolve_name", "resolve_address", "execute", "kill", "watch"};
+constexpr std::array<std::string_view, 6> handle_names{"none", "tcp", "pipe", "tty", "udp", "file"};
 
 }  // namespace
 
@@ -48,16 +50,24 @@ std::string_view to_string(EventKind kind) { return name_of(event_names, static_
 std::string_view to_string(TouchMode mode) { return name_of(touch_names, static_cast<std::size_t>(mode)); }
 std::string_view to_string(SourceKind kind) { return name_of(source_names, static_cast<std::size_t>(kind)); }
 
-std::string_view to_string(OperationKind kind) {
-    switch (kind) {
-        case OperationKind::resolve_address: return "resolve_address";
-        case OperationKind::execute: return "execute";
-        default: return name_of(operation_names, static_cast<std::size_t>(kind));
-    }
+std::string_view to_string(OperationKind kind) { return name_of(operation_names, static_cast<std::size_t>(kind)); }
+std::string_view to_string(HandleKind kind) { return name_of(handle_names, static_cast<std::size_t>(kind)); }
+
+namespace {
+
+[[noreturn]] void not_supported(std::string_view what) {
+    throw AsyncError("operation '" + std::string(what) + "' is not supported by this reactor");
 }
 
-SourceId Reactor::submit(const Operation& operation, const SourceOptions&) {
-    throw AsyncError("operation '" + std::string(to_string(operation.kind)) + "' is not supported by this reactor");
-}
+}  // namespace
+
+HandleId Reactor::open_handle(const HandleOptions& options) { not_supported(to_string(options.kind)); }
+void Reactor::close_handle(HandleId) {}
+int Reactor::descriptor(HandleId) const { return -1; }
+HandleInfo Reactor::inspect(HandleId) { not_supported("inspect"); }
+std::int64_t Reactor::try_write(HandleId, std::span<const std::byte>) { return -EAGAIN; }
+std::int64_t Reactor::try_read(HandleId, std::span<std::byte>) { return -EAGAIN; }
+SourceId Reactor::wait_readable(HandleId, SourceOwner&) { not_supported("wait_readable"); }
+Submission Reactor::submit(const Operation& operation, const SourceOptions&) { not_supported(to_string(operation.kind)); }
 
 }  // namespace heddle
