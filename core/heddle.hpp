@@ -2,6 +2,14 @@
 // Everything a program that runs on Heddle uses, in one header.
 #pragma once
 
+#include "heddle/core/io/dns.hpp"
+#include "heddle/core/io/file.hpp"
+#include "heddle/core/io/fs_watch.hpp"
+#include "heddle/core/io/pipe.hpp"
+#include "heddle/core/io/process.hpp"
+#include "heddle/core/io/signal.hpp"
+#include "heddle/core/io/tcp.hpp"
+#include "heddle/core/io/udp.hpp"
 #include "heddle/core/run/cancellation.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
