@@ -6,6 +6,7 @@
 //
 // L1  The wake-up handle keeps the loop alive, so that an iteration always polls; whether it may block is decided by
 //     the caller, from what counts (RCT-5, RCT-14), never by libuv's own reference counts.
+//     An adopted loop's other handles run in the same iterations, and count for nothing.
 // L2  What libuv can touch lives in one heap block. It is freed after uv_loop_close said yes, or never (RCT-2).
 #pragma once
 
@@ -40,30 +41,33 @@ public:
     using ReadyWork = UniqueFunction<bool()>;
     using Woken = UniqueFunction<void()>;
 
-    /// Throws: AsyncError.
-    UvLoop(ReadyWork ready_work, Woken woken);
+    /// @param adopted  a loop of the program's own, which stays its own; null: a new one. Throws: AsyncError.
+    UvLoop(ReadyWork ready_work, Woken woken, uv_loop_t* adopted = nullptr);
     /// After `close`.
     ~UvLoop();
     UvLoop(const UvLoop&) = delete;
     UvLoop& operator=(const UvLoop&) = delete;
 
-    [[nodiscard]] uv_loop_t* raw() { return &block_->loop; }
+    [[nodiscard]] uv_loop_t* raw() { return block_->loop; }
     [[nodiscard]] const std::shared_ptr<UvBell>& bell() const { return bell_; }
 
     /// libuv's cached clock.
     [[nodiscard]] Instant now() const;
-    void update_time() { uv_update_time(&block_->loop); }
+    void update_time() { uv_update_time(block_->loop); }
 
     /// One iteration. Blocks only with `block`, and then not beyond `bound` (`never`: without limit).
     void run(bool block, Instant bound);
 
     /// Closes the handles and runs iterations until nothing is left, waiting up to `wait` while `busy()`.
-    /// @returns false if something of the loop is still in use: its memory is then left alone for ever
+    /// @returns false if something of the loop is still in use: its memory is then left alone for ever. Of an adopted loop nothing can
+    /// be left alone, because the program goes on running it: then it waits as long as it takes.
     [[nodiscard]] bool close(Duration wait, UniqueFunction<bool()> busy);
 
 private:
     struct Block {
-        uv_loop_t loop{};
+        uv_loop_t own{};
+        uv_loop_t* loop = &own;
+        int handles_open = 0;
         uv_prepare_t prepare{};
         uv_timer_t bound{};
         uv_async_t wakeup{};
@@ -71,6 +75,7 @@ private:
     };
 
     void open();
+    void close_adopted(UniqueFunction<bool()>& busy);
     void set_bound(Instant bound);
 
     std::unique_ptr<Block> block_;

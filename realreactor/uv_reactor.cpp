@@ -4,22 +4,43 @@
 #include <ctime>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "heddle/core/base/error.hpp"
 #include "heddle/realreactor/detail/uv_host.hpp"
+#include "heddle/realreactor/detail/uv_request.hpp"
+#include "heddle/realreactor/detail/uv_work.hpp"
+#include "heddle/realreactor/uv_dns.hpp"
+#include "heddle/realreactor/uv_execute.hpp"
+#include "heddle/realreactor/uv_file.hpp"
+#include "heddle/realreactor/uv_fs_watch.hpp"
 #include "heddle/realreactor/uv_poll.hpp"
 #include "heddle/realreactor/uv_process.hpp"
 #include "heddle/realreactor/uv_signal.hpp"
+#include "heddle/realreactor/uv_stream.hpp"
 #include "heddle/realreactor/uv_task.hpp"
 #include "heddle/realreactor/uv_timer.hpp"
+#include "heddle/realreactor/uv_udp.hpp"
 #include "heddle/realreactor/uv_wakeup.hpp"
 
 namespace heddle::real {
 
 struct detail::UvFamilies {
     explicit UvFamilies(UvHost& host)
-        : timers(host), polls(host), triggers(host), signals(host), processes(host, signals), tasks(host) {}
+        : timers(host),
+          polls(host),
+          triggers(host),
+          signals(host),
+          processes(host, signals),
+          tasks(host),
+          requests(host),
+          names(host, works),
+          files(host, works),
+          watches(host) {
+        host.handles = &handles;
+        host.requests = &requests;
+    }
 
     UvTimers timers;
     UvPolls polls;
@@ -27,6 +48,12 @@ struct detail::UvFamilies {
     UvSignals signals;
     UvProcesses processes;
     UvTasks tasks;
+    UvHandles handles;
+    UvRequests requests;
+    UvWorks works;
+    UvNames names;
+    UvFiles files;
+    UvWatches watches;
 };
 
 namespace {
@@ -44,8 +71,9 @@ using detail::SourceTable;
 using detail::UvSource;
 
 UvReactor::UvReactor(const UvOptions& options)
-    : host_(std::make_unique<detail::UvHost>(*this, options)),
-      families_(std::make_unique<detail::UvFamilies>(*host_)) {}
+    : host_(std::make_unique<detail::UvHost>(*this, options)), families_(std::make_unique<detail::UvFamilies>(*host_)) {
+    set_has_short_ways();
+}
 
 UvReactor::~UvReactor() {
     HEDDLE_ASSERT(!in_tick_, "a reactor is not destroyed by its own callback");
@@ -63,7 +91,7 @@ void UvReactor::require_up() const {
 void UvReactor::startup(ReactorSink& sink) {
     if (is_up()) { return; }
     host_->loop.emplace([this] { return host_->sink != nullptr && host_->sink->has_ready_work(); },
-                        [this] { families_->triggers.on_woken(); });
+                        [this] { families_->triggers.on_woken(); }, host_->options.loop);
     host_->sink = &sink;
     host_->reset_counts();
     host_->start_clock();
@@ -78,6 +106,8 @@ void UvReactor::shut_down(bool tell) {
     if (!tell) { host_->sink = nullptr; }
 
     in_tick_ = true;  // close completions are told to the sink, and may not tick
+    for (const HandleId id : families_->handles.all()) { host_->close_handle(id); }
+    families_->requests.close_all();
     families_->triggers.close_all();
     families_->timers.clear();
     families_->processes.close_all();
@@ -87,9 +117,15 @@ void UvReactor::shut_down(bool tell) {
     for (const SourceKind kind : {SourceKind::timer, SourceKind::trigger}) {
         for (const SourceId id : host_->sources.all(kind)) { host_->sources.close(SourceTable::slot_of(id)); }
     }
-    const bool clean =
-        host_->loop->close(host_->options.shutdown_wait, [this] { return families_->tasks.in_flight(); });
-    if (!clean) { families_->tasks.abandon_all(); }
+    families_->works.cancel_all();
+    const bool clean = host_->loop->close(host_->options.shutdown_wait, [this] {
+        return families_->tasks.in_flight() || families_->works.in_flight() || host_->closing_count > 0;
+    });
+    if (!clean) {
+        families_->tasks.abandon_all();
+        families_->works.abandon_all();
+        families_->requests.forget_all();
+    }
     for (const SourceId id : host_->sources.all(SourceKind::task)) {
         host_->sources.close(SourceTable::slot_of(id));  // of abandoned ones
     }
@@ -115,8 +151,10 @@ bool UvReactor::tick(TickMode mode) {
     if (host_->sources.open_count() == 0 && host_->closing_count == 0) { return false; }  // RCT-4
 
     in_tick_ = true;
+    ++host_->tick_count;
+    const bool answered = families_->requests.deliver_deferred();
     // Who counts decides whether to wait; what is hidden only bounds the wait (RCT-5, RCT-14).
-    const bool wait = mode == TickMode::may_block && alive() && !host_->sink->has_ready_work();
+    const bool wait = mode == TickMode::may_block && !answered && alive() && !host_->sink->has_ready_work();
     host_->loop->run(wait, families_->timers.next());
     if (!families_->timers.empty()) { host_->loop->update_time(); }
     host_->follow_clock();
@@ -195,7 +233,76 @@ SourceId UvReactor::submit_task(UniqueFunction<void()> body, const SourceOptions
     return families_->tasks.submit(std::move(body), options);
 }
 
-bool UvReactor::cancel(SourceId request) { return families_->tasks.cancel(request); }
+bool UvReactor::cancel(SourceId request) {
+    UvSource* source = host_->sources.find(request, SourceKind::operation);
+    return source != nullptr ? families_->requests.cancel(*source, request) : families_->tasks.cancel(request);
+}
+
+// ── handles and operations ──
+
+HandleId UvReactor::open_handle(const HandleOptions& options) {
+    require_up();
+    switch (options.kind) {
+        case HandleKind::tcp:
+        case HandleKind::pipe:
+        case HandleKind::tty: return detail::UvStream::open(*host_, options.kind, options.descriptor);
+        case HandleKind::udp: return detail::UvUdp::open(*host_, options.descriptor);
+        case HandleKind::file: return families_->files.adopt(options.descriptor);
+        default: throw AsyncError("there is no handle of kind '" + std::string(to_string(options.kind)) + "'");
+    }
+}
+
+void UvReactor::close_handle(HandleId handle) {
+    if (is_up()) { host_->close_handle(handle); }
+}
+
+int UvReactor::descriptor(HandleId handle) const {
+    const detail::UvHandle* const found = families_->handles.find(handle);
+    return found != nullptr ? found->descriptor() : -1;
+}
+
+HandleInfo UvReactor::inspect(HandleId handle) {
+    const detail::UvHandle* const found = families_->handles.find(handle);
+    if (found == nullptr) { throw AsyncError("the handle is closed"); }
+    return found->info();
+}
+
+SourceId UvReactor::wait_readable(HandleId handle, SourceOwner& owner) {
+    detail::UvHandle* const found = families_->handles.find(handle);
+    if (found == nullptr) { throw AsyncError("read: the handle is closed (RCT-47)"); }
+    return found->wait_readable(owner);
+}
+
+std::int64_t UvReactor::try_read(HandleId handle, std::span<std::byte> buffer) {
+    detail::UvHandle* const found = families_->handles.find(handle);
+    return found != nullptr ? found->try_read(buffer) : -EAGAIN;
+}
+
+std::int64_t UvReactor::try_write(HandleId handle, std::span<const std::byte> data) {
+    detail::UvHandle* const found = families_->handles.find(handle);
+    return found != nullptr ? found->try_write(data) : -EAGAIN;
+}
+
+Submission UvReactor::submit(const Operation& operation, const SourceOptions& options) {
+    require_up();
+    if (operation.handle) {
+        detail::UvHandle* const handle = families_->handles.find(operation.handle);
+        if (handle == nullptr) {
+            throw AsyncError(std::string(to_string(operation.kind)) + ": the handle is closed (RCT-47)");
+        }
+        return handle->submit(operation, options);
+    }
+    switch (operation.kind) {
+        case OperationKind::open: return families_->files.open(operation, options);
+        case OperationKind::stat: return families_->files.stat(operation, options);
+        case OperationKind::resolve_name: return families_->names.resolve_name(operation, options);
+        case OperationKind::execute: return detail::execute_child(*host_, operation);
+        case OperationKind::kill: return detail::kill_child(operation);
+        case OperationKind::watch: return families_->watches.watch(operation, options);
+        case OperationKind::resolve_address: return families_->names.resolve_address(operation, options);
+        default: throw AsyncError("operation '" + std::string(to_string(operation.kind)) + "' needs a handle");
+    }
+}
 
 void UvReactor::start(SourceId id) {
     UvSource* source = host_->sources.find(id);
@@ -234,6 +341,7 @@ void UvReactor::close(SourceId id) {
         case SourceKind::poll: families_->polls.close_poll(id); return;
         case SourceKind::process: families_->processes.close(*source, id); return;
         case SourceKind::task: families_->tasks.close(*source, id); return;
+        case SourceKind::operation: families_->requests.close(*source, id); return;
         case SourceKind::trigger: families_->triggers.close(id); break;
         default: break;
     }

@@ -8,14 +8,16 @@
 //     after the iteration; libuv's own timer only bounds the poll.
 // U2  Nothing in here asks a Chooser or depends on an address: where libuv's order would (F20), the reactor keeps its
 //     own lists.
-// U3  The loop belongs to the reactor, and all is done on the thread that called `startup`, the workers' task bodies
-//     and TriggerPort::fire excepted.
+// U3  The loop belongs to the reactor, unless it adopts the program's, and all is done on the thread that called
+//     `startup`, the workers' task bodies and TriggerPort::fire excepted.
 // Nothing of libuv is visible here.
 #pragma once
 
 #include <memory>
 
 #include "heddle/core/seam/reactor.hpp"
+
+struct uv_loop_s;  // libuv's uv_loop_t, of which nothing else is visible here
 
 namespace heddle::real {
 
@@ -25,6 +27,11 @@ struct UvFamilies;
 }  // namespace detail
 
 struct UvOptions {
+    /// A libuv loop of the program's own, which the reactor then uses beside the program's handles: its ticks are the loop's
+    /// iterations, in which the program's callbacks run as always. They do not keep a runtime alive. The loop outlives the reactor,
+    /// is nobody else's to run while a runtime runs, and no runtime is started from one of its callbacks. Shutdown then waits for
+    /// task bodies that have begun, however long they take. Null: the reactor makes a loop.
+    uv_loop_s* loop = nullptr;
     /// How long shutdown waits for task bodies that have begun, above 0. After that the loop is left allocated, for the
     /// workers that are still inside it (RCT-2), and is never freed.
     Duration shutdown_wait = std::chrono::seconds(1);
@@ -65,6 +72,14 @@ public:
     /// thread.
     SourceId submit_task(UniqueFunction<void()> body, const SourceOptions& options) override;
     bool cancel(SourceId request) override;
+    HandleId open_handle(const HandleOptions& options) override;
+    void close_handle(HandleId handle) override;
+    [[nodiscard]] int descriptor(HandleId handle) const override;
+    [[nodiscard]] HandleInfo inspect(HandleId handle) override;
+    [[nodiscard]] Submission submit(const Operation& operation, const SourceOptions& options) override;
+    [[nodiscard]] SourceId wait_readable(HandleId handle, SourceOwner& owner) override;
+    [[nodiscard]] std::int64_t try_read(HandleId handle, std::span<std::byte> buffer) override;
+    [[nodiscard]] std::int64_t try_write(HandleId handle, std::span<const std::byte> data) override;
     void start(SourceId source) override;
     void stop(SourceId source) override;
     void close(SourceId source) override;

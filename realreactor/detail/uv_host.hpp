@@ -14,6 +14,9 @@
 
 namespace heddle::real::detail {
 
+class UvHandles;
+class UvRequests;
+
 class UvHost {
 public:
     UvHost(UvReactor& reactor, UvOptions reactor_options) : options(reactor_options), reactor_(reactor) {}
@@ -47,10 +50,16 @@ public:
         if (sink != nullptr) { sink->deliver(delivery); }
     }
 
+    /// Nothing for a handle that is closed.
+    void close_handle(HandleId id);
+
     const UvOptions options;
     std::optional<UvLoop> loop;  // while it is up
     ReactorSink* sink = nullptr;
     SourceTable sources;
+    UvHandles* handles = nullptr;    // the reactor's
+    UvRequests* requests = nullptr;  // likewise
+    std::uint64_t tick_count = 0;
     std::size_t closing_count = 0;  // handles whose close has not completed
 
 private:

@@ -17,6 +17,8 @@
 
 namespace heddle::real::detail {
 
+class UvRequest;
+
 struct UvSource {
     SourceKind kind = SourceKind::none;
     bool hidden = false;
@@ -31,6 +33,7 @@ struct UvSource {
     SourceOwner* owner = nullptr;
     Label label;
     Duration timeout = Duration::zero();  // timers
+    UvRequest* request = nullptr;         // operations; null once their answer is on its way
 };
 
 class SourceTable {

@@ -2,6 +2,7 @@
 // What the tests of the libuv backend have at hand: a reactor with its sink, a pipe, a gate for workers, children.
 #pragma once
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -129,6 +130,15 @@ inline pid_t ended_child(int code) {
     siginfo_t info{};
     while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
     return pid;
+}
+
+/// Descriptors of this process, as the system lists them; the one that the list itself needs is not counted.
+inline std::size_t open_descriptors() {
+    std::size_t count = 0;
+    DIR* const list = ::opendir("/proc/self/fd");
+    while (const dirent* const entry = ::readdir(list)) { count += entry->d_name[0] != '.' ? 1 : 0; }
+    ::closedir(list);
+    return count - 1;
 }
 
 inline bool is_caught(int number) {
