@@ -89,6 +89,7 @@ constexpr std::size_t for_ever = ~std::size_t{0};
 void register_floor();
 void register_ours();
 void register_simulation();
+void register_echo();
 void register_peer();  // absent where Boost.Fiber is
 
 }  // namespace heddle::bench

@@ -10,6 +10,7 @@ namespace heddle::bench {
 namespace {
 
 constexpr double nanoseconds = 1e9;
+constexpr double microseconds = 1e6;
 constexpr double page = 4096;
 
 std::optional<double> find(const Measurements& measured, const std::string& name, double scale) {
@@ -31,6 +32,7 @@ std::string ratio(const std::optional<double>& above, const std::optional<double
 std::string asked_for(const Demand& demand) {
     std::vector<std::string> parts;
     if (demand.floor_ratio_max > 0) { parts.push_back(fmt::format("at most {} x floor", demand.floor_ratio_max)); }
+    if (demand.floor_ratio_min > 0) { parts.push_back(fmt::format("at least {} x floor", demand.floor_ratio_min)); }
     if (demand.peer_ratio_min > 0) {
         parts.push_back(fmt::format("at least {} x faster than peer", demand.peer_ratio_min));
     }
@@ -62,6 +64,17 @@ const std::vector<Demand>& demands() {
          .value_max = 1, .difference = true},
         {.name = "sim_rate", .unit = "schedules/s", .what = "simulated schedules of 3 coroutines of 4 steps",
          .value_min = 300'000},
+        {.name = "echo_1", .unit = "us", .what = "TCP echo, 1 connection, CPU time per request", .scale = microseconds,
+         .floor_ratio_max = 1.05},
+        {.name = "echo_64", .unit = "us", .what = "TCP echo, 64 connections, CPU time per request", .scale = microseconds,
+         .floor_ratio_max = 1.05},
+        {.name = "echo_512", .unit = "us", .what = "TCP echo, 512 connections, CPU time per request", .scale = microseconds,
+         .floor_ratio_max = 1.05},
+        {.name = "echo_rate_1", .unit = "requests/s", .what = "TCP echo, 1 connection", .floor_ratio_min = 0.95},
+        {.name = "echo_rate_64", .unit = "requests/s", .what = "TCP echo, 64 connections", .floor_ratio_min = 0.95},
+        {.name = "echo_rate_512", .unit = "requests/s", .what = "TCP echo, 512 connections", .floor_ratio_min = 0.95},
+        {.name = "idle_bytes", .unit = "bytes", .what = "memory of an idle connection, 10,000 connections",
+         .value_max = 100.0 * 1024 * 1024 / 10'000},
     };
     // clang-format on
     return all;
@@ -101,8 +114,8 @@ std::vector<Row> make_rows(const std::vector<const Demand*>& selected, const Mea
         if (demand->floor_ratio_max > 0 && row.floor) { bars.push_back(*row.floor * demand->floor_ratio_max); }
         if (demand->peer_ratio_min > 0 && row.peer) { bars.push_back(*row.peer / demand->peer_ratio_min); }
         if (demand->value_max > 0) { bars.push_back(demand->value_max); }
-        if (demand->value_min > 0) {
-            row.bar = demand->value_min;
+        if (demand->value_min > 0 || (demand->floor_ratio_min > 0 && row.floor)) {
+            row.bar = demand->value_min > 0 ? demand->value_min : *row.floor * demand->floor_ratio_min;
             row.ok = row.ours && *row.ours >= *row.bar;
         } else if (!bars.empty()) {
             row.bar = *std::min_element(bars.begin(), bars.end());

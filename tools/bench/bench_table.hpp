@@ -24,6 +24,7 @@ struct Demand {
     double scale = 1;          ///< from `per_op` to the unit
     std::string_view floor{};  ///< measurement that is the floor, if it is another work's
     double floor_ratio_max = 0;
+    double floor_ratio_min = 0;  ///< for a rate
     double peer_ratio_min = 0;
     double value_max = 0;
     double value_min = 0;

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
 #if !defined(HEDDLE_WITHOUT_DOORS)
     heddle::bench::register_floor();
     heddle::bench::register_simulation();
+    heddle::bench::register_echo();
 #endif
 #if defined(HEDDLE_BENCH_PEER)
     heddle::bench::register_peer();
