@@ -242,6 +242,13 @@ bool UvReactor::cancel(SourceId request) {
 
 HandleId UvReactor::open_handle(const HandleOptions& options) {
     require_up();
+    if (options.descriptor >= 0) {  // libuv looks after this for some kinds only, and watches a descriptor once
+        for (const HandleId id : families_->handles.all()) {
+            if (families_->handles.find(id)->descriptor() == options.descriptor) {
+                throw IoError("descriptor " + std::to_string(options.descriptor) + " has a handle already", EEXIST);
+            }
+        }
+    }
     switch (options.kind) {
         case HandleKind::tcp:
         case HandleKind::pipe:

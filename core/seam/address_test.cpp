@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Addresses: what their texts say, and which texts are none.
 #include "heddle/core/seam/address.hpp"
 
 #include <gtest/gtest.h>
