@@ -148,7 +148,7 @@ bool UvReactor::tick(TickMode mode) {
     if (in_tick_) { throw AsyncError("tick is not reentrant (RCT-3)"); }
     require_up();
     last_poll_ns_ = coarse_now_ns();
-    if (host_->sources.open_count() == 0 && host_->closing_count == 0) { return false; }  // RCT-4
+    if (host_->sources.open_count() == 0 && host_->waits == 0 && host_->closing_count == 0) { return false; }  // RCT-4
 
     in_tick_ = true;
     ++host_->tick_count;
@@ -338,6 +338,11 @@ void UvReactor::stop(SourceId id) {
 }
 
 void UvReactor::close(SourceId id) {
+    if (detail::UvHandle::is_wait(id)) {
+        detail::UvHandle* const handle = families_->handles.find(detail::UvHandle::handle_of(id));
+        handle != nullptr ? handle->stop_waiting() : families_->requests.forget_wait(id);
+        return;
+    }
     UvSource* source = host_->sources.find(id);
     if (source == nullptr) { return; }
     switch (source->kind) {

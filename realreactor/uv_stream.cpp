@@ -117,6 +117,7 @@ void UvStream::close() {
     closed_ = true;
     const Completion canceled{.transferred = -1, .error = ECANCELED};
     if (reader_.is_pending()) { host_.requests->defer(reader_, canceled); }
+    if (waiter_ != nullptr) { host_.requests->defer_wait(wait_id(), *std::exchange(waiter_, nullptr)); }
     for (std::unique_ptr<Writer>& writer : writers_) {
         if (writer->is_pending()) { host_.requests->defer(*writer, canceled); }
         writer->stream = nullptr;
@@ -170,7 +171,7 @@ bool UvStream::Reader::on_abandoned() {
 void UvStream::Reader::on_cancel() { stream.host_.requests->defer_cancelled(*this); }
 
 void UvStream::require_no_reader() const {
-    if (!reader_.is_pending()) { return; }
+    if (!reader_.is_pending() && waiter_ == nullptr) { return; }
     throw AsyncError("a read of this " + std::string(to_string(kind)) + " handle is in progress (RCT-42)");
 }
 
@@ -205,18 +206,30 @@ Submission UvStream::read(const Operation& operation, const SourceOptions& optio
 
 SourceId UvStream::wait_readable(SourceOwner& owner) {
     require_no_reader();
-    const SourceOptions options{.owner = &owner};
-    if (ended_) { return host_.requests->open_deferred({.end_of_stream = true}, options); }
+    if (ended_ || (more_expected_ && has_turn())) { return {}; }
     if (const int status = start_reading(); status != 0) {
-        return host_.requests->open_deferred(failure(status), options);
+        return host_.requests->open_deferred(failure(status), {.owner = &owner});
     }
-    reader_.buffer = {};
-    reader_.buffers = {};
-    return host_.requests->open(reader_, options);
+    waiter_ = &owner;
+    host_.begin_wait();
+    return wait_id();
+}
+
+void UvStream::stop_waiting() {
+    if (std::exchange(waiter_, nullptr) != nullptr) { host_.end_wait(); }
+}
+
+void UvStream::tell_waiter(int error) {
+    host_.follow_clock();
+    host_.end_wait();
+    host_.deliver(
+        {.source = wait_id(), .kind = SourceKind::operation, .owner = std::exchange(waiter_, nullptr), .error = error});
 }
 
 std::int64_t UvStream::try_read(std::span<std::byte> buffer) {
-    if (!more_expected_ || buffer.empty() || reader_.is_pending() || !take_turn()) { return ended_ ? 0 : -EAGAIN; }
+    if (!more_expected_ || buffer.empty() || reader_.is_pending() || waiter_ != nullptr || !take_turn()) {
+        return ended_ ? 0 : -EAGAIN;
+    }
     ssize_t got = 0;
     do { got = ::read(descriptor(), buffer.data(), buffer.size()); } while (got < 0 && errno == EINTR);
     more_expected_ = got > 0 && static_cast<std::size_t>(got) == buffer.size();
@@ -229,6 +242,11 @@ std::int64_t UvStream::try_read(std::span<std::byte> buffer) {
 }
 
 void UvStream::on_readable(ssize_t count, std::size_t offered) {
+    if (count == UV_ENOBUFS && waiter_ != nullptr) {
+        more_expected_ = true;
+        tell_waiter(0);
+        return;
+    }
     if (count > 0) {
         more_expected_ = static_cast<std::size_t>(count) == offered;
         host_.requests->finish(reader_, success(static_cast<std::size_t>(count)));
@@ -256,6 +274,9 @@ void UvStream::on_readable(ssize_t count, std::size_t offered) {
     if (count == UV_EOF) {
         ended_ = true;
         if (reader_.is_pending()) { host_.requests->finish(reader_, {.end_of_stream = true}); }
+        if (waiter_ != nullptr) { tell_waiter(0); }
+    } else if (waiter_ != nullptr) {
+        tell_waiter(errno_of(static_cast<int>(count)));
     } else if (reader_.is_pending()) {
         host_.requests->finish(reader_, failure(static_cast<int>(count)));
     }

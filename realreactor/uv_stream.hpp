@@ -34,6 +34,7 @@ public:
 
     Submission submit(const Operation& operation, const SourceOptions& options) override;
     SourceId wait_readable(SourceOwner& owner) override;
+    void stop_waiting() override;
     std::int64_t try_read(std::span<std::byte> buffer) override;
     std::int64_t try_write(std::span<const std::byte> data) override;
     [[nodiscard]] int descriptor() const override;
@@ -101,6 +102,7 @@ private:
     /// @returns 0 or a status of libuv
     int start_reading();
     Submission read(const Operation& operation, const SourceOptions& options);
+    void tell_waiter(int error);
     void on_readable(ssize_t count, std::size_t offered);
     void stop_reading();
     /// Reads what is there. @returns false if nothing is
@@ -123,10 +125,11 @@ private:
 
     Raw raw_{};
     Reader reader_;
-    bool armed_ = false;          // libuv reads
-    bool ended_ = false;          // the end was seen (RCT-42)
-    bool more_expected_ = false;  // data is in the kernel, as far as we know
-    bool passed_over_ = false;    // an event came while nobody read, and was let go by (S1)
+    SourceOwner* waiter_ = nullptr;  // of wait_readable; no reader then
+    bool armed_ = false;             // libuv reads
+    bool ended_ = false;             // the end was seen (RCT-42)
+    bool more_expected_ = false;     // data is in the kernel, as far as we know
+    bool passed_over_ = false;       // an event came while nobody read, and was let go by (S1)
     bool closed_ = false;
     int kept_descriptor_ = -1;  // a terminal's own, which libuv has made a second one of
     std::list<std::unique_ptr<Writer>> writers_;

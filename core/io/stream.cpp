@@ -20,15 +20,15 @@ std::size_t Stream::read(std::span<std::byte> buffer, const IoOptions& options, 
         // nothing.
         const bool bounded = options.timeout != Duration::zero() || options.token.event() != nullptr;
         for (;;) {
-            const std::int64_t got = scheduler().reactor().try_read(id(), buffer);
-            if (got >= 0) [[likely]] { return static_cast<std::size_t>(got); }
-            if (got != -EAGAIN) [[unlikely]] { fail(OperationKind::read, static_cast<int>(-got)); }
-            if (bounded) {
+            if (bounded) [[unlikely]] {
                 wait_readable(options, at);
             } else if (const int error = detail::wait_readable(scheduler(), id(), at); error != 0) [[unlikely]] {
                 fail(OperationKind::read, error);
             }
             if (!is_open()) [[unlikely]] { fail(OperationKind::read, ECANCELED); }
+            const std::int64_t got = scheduler().reactor().try_read(id(), buffer);
+            if (got >= 0) [[likely]] { return static_cast<std::size_t>(got); }
+            if (got != -EAGAIN) [[unlikely]] { fail(OperationKind::read, static_cast<int>(-got)); }
         }
     }
     Operation operation{.kind = OperationKind::read, .buffer = buffer};

@@ -189,7 +189,7 @@ public:
     [[nodiscard]] virtual std::int64_t try_write(HandleId handle, std::span<const std::byte> data);
     /// Reads what is known to be there. @returns bytes, 0 at the end, or as try_write: -EAGAIN for "wait_readable, then again"
     [[nodiscard]] virtual std::int64_t try_read(HandleId handle, std::span<std::byte> buffer);
-    /// The request of a read without a buffer. Throws as submit.
+    /// The request of a read without a buffer; 0 if it is readable now. Its delivery has no completion. Throws as submit.
     [[nodiscard]] virtual SourceId wait_readable(HandleId handle, SourceOwner& owner);
 
     /// Arms the source. Throws IoError or AsyncError and leaves everything as before if that fails (RCT-51).

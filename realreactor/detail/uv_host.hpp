@@ -27,6 +27,15 @@ public:
     void count_down(const UvSource& source) {
         if (!source.hidden) { reactor_.count_down(); }
     }
+    /// A wait of a stream that has no source of its own (UvHandle::wait_readable).
+    void begin_wait() {
+        ++waits;
+        reactor_.count_up();
+    }
+    void end_wait() {
+        --waits;
+        reactor_.count_down();
+    }
     /// Marks the source and counts it. @returns false if it was in that state already
     bool set_started(UvSource& source, bool started) {
         if (source.started == started) { return false; }
@@ -60,6 +69,7 @@ public:
     UvHandles* handles = nullptr;    // the reactor's
     UvRequests* requests = nullptr;  // likewise
     std::uint64_t tick_count = 0;
+    std::size_t waits = 0;
     std::size_t closing_count = 0;  // handles whose close has not completed
 
 private:

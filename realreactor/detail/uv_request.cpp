@@ -147,8 +147,21 @@ void UvRequests::defer_cancelled(UvRequest& request) {
     defer(request, {.transferred = -1, .error = ECANCELED, .cancelled = true});
 }
 
+void UvRequests::forget_wait(SourceId wait) {
+    for (const ClosedWait& at : closed_waits_) {
+        if (at.id == wait) { host_.end_wait(); }
+    }
+    std::erase_if(closed_waits_, [wait](const ClosedWait& at) { return at.id == wait; });
+}
+
 bool UvRequests::deliver_deferred() {
-    if (deferred_.empty()) { return false; }
+    if (deferred_.empty() && closed_waits_.empty()) { return false; }
+    while (!closed_waits_.empty()) {
+        const ClosedWait wait = closed_waits_.front();
+        closed_waits_.erase(closed_waits_.begin());
+        host_.end_wait();
+        host_.deliver({.source = wait.id, .kind = SourceKind::operation, .owner = wait.owner, .error = ECANCELED});
+    }
     std::vector<Deferred> due;
     due.swap(deferred_);
     for (Deferred& at : due) {
@@ -163,6 +176,8 @@ bool UvRequests::deliver_deferred() {
 }
 
 void UvRequests::close_all() {
+    for (std::size_t left = closed_waits_.size(); left > 0; --left) { host_.end_wait(); }
+    closed_waits_.clear();
     std::vector<Deferred> dropped;
     dropped.swap(deferred_);
     for (const Deferred& at : dropped) { drop(at.completion); }

@@ -48,7 +48,13 @@ public:
     virtual ~UvHandle() = default;
 
     virtual Submission submit(const Operation& operation, const SourceOptions& options) = 0;
+    /// The most frequent request of a server, without a place in the table of sources: its id is made of the handle's.
+    /// @returns 0 if it is readable now
     virtual SourceId wait_readable(SourceOwner& owner);
+    /// Its waiter is gone.
+    virtual void stop_waiting() {}
+    [[nodiscard]] static bool is_wait(SourceId request) { return (request.value & wait_bit) != 0; }
+    [[nodiscard]] static HandleId handle_of(SourceId wait) { return HandleId{wait.value & ~wait_bit}; }
     virtual std::int64_t try_read(std::span<std::byte>) { return -EAGAIN; }
     virtual std::int64_t try_write(std::span<const std::byte>) { return -EAGAIN; }
     [[nodiscard]] virtual int descriptor() const = 0;
@@ -60,6 +66,8 @@ public:
     HandleId id{};
 
 protected:
+    [[nodiscard]] SourceId wait_id() const { return SourceId{id.value | wait_bit}; }
+    [[nodiscard]] bool has_turn() const { return turns_tick_ != host_.tick_count || turns_ < turns_max; }
     /// Takes one of the answers at once that this handle has in each tick: a program that finds data whenever it looks
     /// must not keep everybody else waiting.
     bool take_turn() {
@@ -76,7 +84,8 @@ protected:
     UvHost& host_;
 
 private:
-    static constexpr std::uint32_t turns_max = 32;  // about what libuv reads in one event (G12)
+    static constexpr std::uint64_t wait_bit = std::uint64_t{1} << 63;  // no generation of a table comes so far
+    static constexpr std::uint32_t turns_max = 32;                     // about what libuv reads in one event (G12)
     std::uint64_t turns_tick_ = 0;
     std::uint32_t turns_ = 0;
 };
@@ -121,11 +130,14 @@ public:
     /// An answer without a request of its own.
     SourceId open_deferred(const Completion& completion, const SourceOptions& options);
 
+    /// The end of a wait whose handle was closed: told in the next tick, unless its waiter goes before.
+    void defer_wait(SourceId wait, SourceOwner& owner) { closed_waits_.push_back({wait, &owner}); }
+    void forget_wait(SourceId wait);
+
     /// What the reactor's `close` and `cancel` mean for a source of this kind.
     void close(UvSource& source, SourceId id);
     bool cancel(UvSource& source, SourceId id);
 
-    [[nodiscard]] bool has_deferred() const { return !deferred_.empty(); }
     /// @returns true if there were any
     bool deliver_deferred();
     /// At shutdown, after all handles: closes the requests, which then end in silence.
@@ -149,7 +161,12 @@ private:
     void drop(const Completion& completion);
 
     UvHost& host_;
+    struct ClosedWait {
+        SourceId id;
+        SourceOwner* owner = nullptr;
+    };
     std::vector<Deferred> deferred_;
+    std::vector<ClosedWait> closed_waits_;
     Answer scratch_;
 };
 

@@ -145,6 +145,7 @@ public:
     }
     int run(HandleId handle, SourceLocation at) {
         source_ = scheduler_.reactor().wait_readable(handle, *this);
+        if (!source_) { return 0; }  // it is readable now
         scheduler_.suspend_until_resumed(waiter_, {"read", at});
         return error_;
     }
