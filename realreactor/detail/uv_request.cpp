@@ -2,7 +2,6 @@
 #include "heddle/realreactor/detail/uv_request.hpp"
 
 #include <cerrno>
-#include <limits>
 
 #include "heddle/core/base/error.hpp"
 
@@ -46,7 +45,7 @@ void UvHandles::remove(HandleId id) {
     const auto slot = static_cast<std::uint32_t>(id.value);
     HEDDLE_ASSERT(find(id) != nullptr, "a handle is removed once");
     slots_[slot].handle = nullptr;
-    if (slots_[slot].generation == std::numeric_limits<std::uint32_t>::max()) { return; }
+    if (slots_[slot].generation == SourceTable::generation_max) { return; }
     ++slots_[slot].generation;
     free_.push_back(slot);
 }

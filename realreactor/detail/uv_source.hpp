@@ -83,7 +83,7 @@ public:
         const std::uint32_t generation = source.generation;
         source = UvSource{};
         --open_count_;
-        if (generation == std::numeric_limits<std::uint32_t>::max()) { return; }
+        if (generation == generation_max) { return; }
         source.generation = generation + 1;
         source.next_free = first_free_;
         first_free_ = slot;
@@ -99,6 +99,9 @@ public:
         }
         return found;
     }
+
+    /// Ids of tables leave the highest bit free, for waits that are named after their handle (UvHandle::wait_id).
+    static constexpr std::uint32_t generation_max = std::numeric_limits<std::int32_t>::max();
 
 private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
