@@ -115,14 +115,14 @@ int SimReactor::make_descriptor() {
     return first_fd + static_cast<int>(descriptors_.size()) - 1;
 }
 
-SimReactor::Descriptor* SimReactor::descriptor(int fd) {
+SimReactor::Descriptor* SimReactor::descriptor_at(int fd) {
     return fd < first_fd || fd - first_fd >= static_cast<int>(descriptors_.size())
                ? nullptr
                : &descriptors_[static_cast<std::size_t>(fd - first_fd)];
 }
 
 std::uint32_t SimReactor::descriptor_index(int fd) {
-    if (descriptor(fd) == nullptr) { throw ValueError("descriptor " + std::to_string(fd) + " does not exist"); }
+    if (descriptor_at(fd) == nullptr) { throw ValueError("descriptor " + std::to_string(fd) + " does not exist"); }
     return static_cast<std::uint32_t>(fd - first_fd);
 }
 

@@ -341,7 +341,7 @@ private:
     void deliver_task(std::uint32_t slot);
     void deliver_post(std::uint32_t index);
     void deliver_thread(std::uint32_t index);
-    [[nodiscard]] Descriptor* descriptor(int fd);
+    [[nodiscard]] Descriptor* descriptor_at(int fd);
     [[nodiscard]] std::uint32_t descriptor_index(int fd);
     void touch_descriptor(std::uint32_t index, PollMask bits, TouchMode mode);
     void check_descriptor(std::uint32_t index);

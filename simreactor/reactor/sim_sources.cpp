@@ -100,7 +100,7 @@ void SimReactor::rearm(SourceId timer, Duration timeout) {
 
 SourceId SimReactor::open_poll(int fd, bool close_fd, Label label) {
     require_up();
-    Descriptor* at = descriptor(fd);
+    Descriptor* at = descriptor_at(fd);
     if (at == nullptr || !at->open) { throw IoError("descriptor " + std::to_string(fd) + " is not open", EBADF); }
     polls_used_ = true;
     if (at->poll) {
@@ -125,7 +125,7 @@ SourceId SimReactor::open_proxy(SourceId poll, PollMask mask, const SourceOption
 void SimReactor::release_poll(SourceId poll) {
     PollTable::Poll closing;
     if (!polls_.drop_reference(poll, closing)) { return; }
-    if (Descriptor* at = descriptor(closing.fd)) { at->poll = {}; }
+    if (Descriptor* at = descriptor_at(closing.fd)) { at->poll = {}; }
     closes_.push_back({poll, closing.label, closing.close_fd ? closing.fd : -1});
     drop_source(poll);
 }

@@ -296,7 +296,7 @@ void SimReactor::close_phase() {
 }
 
 void SimReactor::finish_close(const Closing& closing) {
-    if (Descriptor* given = closing.close_fd < 0 ? nullptr : descriptor(closing.close_fd)) { given->open = false; }
+    if (Descriptor* given = closing.close_fd < 0 ? nullptr : descriptor_at(closing.close_fd)) { given->open = false; }
     deliver({.source = closing.poll, .kind = SourceKind::poll, .label = closing.label, .closed = true},
             {{cell(closing.label, "handle"), TouchMode::write}});
 }
