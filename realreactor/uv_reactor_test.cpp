@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -257,7 +256,7 @@ TEST(SourceTable, OldIdNeverMeansANewerSource) {  // R4
 TEST(SourceTable, SlotWithoutGenerationsLeftIsNotUsedAgain) {  // ST1
     detail::SourceTable table;
     const std::uint32_t slot = detail::SourceTable::slot_of(table.open(SourceKind::timer, {}));
-    table.at(slot).generation = std::numeric_limits<std::uint32_t>::max();
+    table.at(slot).generation = detail::SourceTable::generation_max;
     table.close(slot);
     EXPECT_NE(detail::SourceTable::slot_of(table.open(SourceKind::timer, {})), slot);
 }
