@@ -2,16 +2,43 @@
 #include "heddle/simreactor/explore/campaign.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
 #include <set>
-#include <unordered_set>
+#include <vector>
 
 #include "heddle/simreactor/chooser/answers.hpp"
+#include "heddle/simreactor/chooser/random.hpp"
+#include "heddle/simreactor/explore/exhaustive.hpp"
 #include "heddle/simreactor/explore/minimize.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/simreactor/explore/trace_watch.hpp"
 #include "heddle/traces/trace_recorder.hpp"
 
 namespace heddle::sim {
 namespace {
+
+/// A random path, and the logarithm of the product of its alternatives.
+class ProbeChooser final : public Chooser {
+public:
+    explicit ProbeChooser(std::uint64_t seed) : random_(seed) {}
+    std::uint32_t choose(const ChoicePoint& point) override {
+        log_product_ += std::log(static_cast<double>(point.count));
+        return random_.choose(point);
+    }
+    [[nodiscard]] double log_product() const { return log_product_; }
+
+private:
+    RandomChooser random_;
+    double log_product_ = 0;
+};
+
+/// "2", "delay:2", "reversal:2".
+std::string bound_text(const ExploreOptions& options) {
+    const std::string number = std::to_string(options.bound.value_or(0));
+    return options.bound_kind == BoundKind::deviations ? number : std::string(to_string(options.bound_kind)) + ":" + number;
+}
 
 class Campaign {
 public:
@@ -21,21 +48,34 @@ public:
     }
 
     Report run() {
-        const bool both = !options_.order;
-        const trace::Order first = options_.order.value_or(trace::Order::faithful);
-        bool complete = search(first, both ? options_.runs_max / 2 : options_.runs_max);
-        if (both && !done()) { complete = search(trace::Order::any, options_.runs_max) && complete; }
+        std::vector<trace::Order> orders{trace::Order::faithful, trace::Order::any};
+        if (options_.order) { orders = {*options_.order}; }
+        std::vector<std::unique_ptr<Lane>> lanes;
+        if (takes_turns()) {
+            for (const trace::Order order : orders) { lanes.push_back(make_lane(order)); }
+            take_turns(lanes);
+            look_for_it_in_faithful(*lanes.front());
+        } else {
+            for (std::size_t i = 0; i < orders.size() && !done(); ++i) {
+                lanes.push_back(make_lane(orders[i]));
+                advance(*lanes.back(), i + 1 < orders.size() ? options_.runs_max / 2 : options_.runs_max);
+            }
+        }
+        bool complete = lanes.size() == orders.size();
+        for (const auto& lane : lanes) {
+            complete = complete && lane->ended && lane->schedules->complete();
+            conclude(*lane);
+        }
         report_.complete = complete && report_.violations.empty() && report_.cut == 0;
-        if (options_.bound && !report_.complete) { report_.bound = std::to_string(*options_.bound); }
-        if (options_.strategy != Strategy::exhaustive) {
-            report_.complete = false;
-            report_.traces = distinct_.size();
-        } else if (options_.reduction) {
+        if (options_.bound && !report_.complete) { report_.bound = bound_text(options_); }
+        if (options_.reduction) {
             report_.reduction = to_string(*options_.reduction);
             if (options_.sharing_any) { report_.rests_on = "any"; }
             report_.traces -= std::min(report_.traces, baseline_repeats_);
-        } else {
+        } else if (lanes.front()->schedules->is_systematic()) {
             report_.traces = report_.runs - baseline_repeats_;
+        } else {
+            report_.traces = distinct_.distinct();
         }
         report_.seconds = seconds();
         if (!report_.violations.empty()) { report_.violation = report_.violations.front(); }
@@ -52,7 +92,7 @@ private:
         recipe.strategy = std::string(to_string(options_.strategy));
         recipe.order = order;
         recipe.time = options_.time;
-        recipe.bound = options_.bound ? std::to_string(*options_.bound) : "";
+        recipe.bound = options_.bound ? bound_text(options_) : "";
         WorldOptions world = base_world(order);
         describe_world(world, recipe);
         return recipe;
@@ -67,50 +107,155 @@ private:
         return world;
     }
 
-    /// True if every schedule of this order was run.
-    bool search(trace::Order order, std::uint64_t runs_max) {
+    /// One order: a world of its own, and where its search stands.
+    struct Lane {
+        explicit Lane(const WorldOptions& wanted) : world(wanted) {}
+        trace::Order order = trace::Order::faithful;
+        World world;
+        std::unique_ptr<Schedules> schedules{};
+        bool ended = false;        // there is no other schedule
+        bool began = false;
+        SampleTally tally{};
+        TreeEstimate tree{};
+        std::unique_ptr<World> probing{};  // without the observers of the search
+        std::uint64_t runs = 0;
+        double seconds = 0;
+    };
+
+    /// With chance, both orders go on side by side: neither ends by itself. A systematic search is shallowest first, and faithful first.
+    [[nodiscard]] bool takes_turns() const { return !options_.order && is_sampler(options_.strategy); }
+
+    [[nodiscard]] std::unique_ptr<Lane> make_lane(trace::Order order) {
         WorldOptions wanted = base_world(order);
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
         // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
-        wanted.name_points = !judges_.empty() || options_.strategy != Strategy::exhaustive;
-        World world(wanted);
-        const std::unique_ptr<Schedules> schedules = schedules_of(order);
-        if (schedules->observer() != nullptr) { world.mutable_options().observers.push_back(schedules->observer()); }
-        world.mutable_options().foresight = schedules->foresight();
-        bool first_run = true;
+        wanted.name_points = !judges_.empty();
+        auto lane = std::make_unique<Lane>(wanted);
+        lane->order = order;
+        lane->schedules = schedules_of(order);
+        WorldOptions& world = lane->world.mutable_options();
+        if (lane->schedules->observer() != nullptr) { world.observers.push_back(lane->schedules->observer()); }
+        if (watches(*lane->schedules)) { world.observers.push_back(&watch_); }
+        world.foresight = lane->schedules->foresight();
+        return lane;
+    }
+
+    /// Runs are told apart by their traces where that is asked for, or where the strategy learns from them.
+    [[nodiscard]] bool watches(const Schedules& schedules) const {
+        return !schedules.is_systematic() && (options_.count_traces || schedules.wants_watch());
+    }
+
+    /// Slices that grow: a fast search is not held up by turns, a slow one comes to its second order soon.
+    void take_turns(std::vector<std::unique_ptr<Lane>>& lanes) {
+        for (std::uint64_t slice = 256; !done(); slice = std::min<std::uint64_t>(slice * 2, 65'536)) {
+            bool moved = false;
+            for (const auto& lane : lanes) {
+                if (lane->ended || done()) { continue; }
+                advance(*lane, std::min(options_.runs_max, report_.runs + slice));
+                moved = true;
+            }
+            if (!moved) { return; }
+            if (report_.runs >= options_.runs_max) { report_.stopped = report_.stopped || !all_ended(lanes); }
+        }
+    }
+    /// What `any` was the first to show may be something that production can do: the faithful order gets as many runs again.
+    void look_for_it_in_faithful(Lane& faithful) {
+        if (faithful.ended || report_.stopped || report_.violations.empty()) { return; }
+        if (report_.violations.back().trace.recipe.order == trace::Order::faithful) { return; }
+        Found shown = std::move(report_.violations.back());
+        report_.violations.pop_back();
+        known_.erase(shown.invariant);
+        advance(faithful, std::min(options_.runs_max, report_.runs + std::max<std::uint64_t>(report_.runs, 1024)));
+        report_.stopped = false;
+        const bool again = std::ranges::any_of(report_.violations, [&](const Found& at) { return at.invariant == shown.invariant; });
+        if (!again) { report_.violations.push_back(std::move(shown)); }
+    }
+    [[nodiscard]] static bool all_ended(const std::vector<std::unique_ptr<Lane>>& lanes) {
+        return std::ranges::all_of(lanes, [](const auto& lane) { return lane->ended; });
+    }
+
+    /// Runs schedules of one order until the campaign has made `runs_max`, or its end.
+    void advance(Lane& lane, std::uint64_t runs_max) {
+        const double before = seconds();
+        run_schedules(lane, runs_max);
+        lane.seconds += seconds() - before;
+    }
+
+    void run_schedules(Lane& lane, std::uint64_t runs_max) {
+        Schedules& schedules = *lane.schedules;
+        const bool watched = watches(schedules);
         while (!done()) {
-            if (report_.runs >= runs_max || (options_.seconds_max > 0 && (report_.runs & 63U) == 0 && seconds() >= options_.seconds_max)) {
-                report_.stopped = report_.runs >= options_.runs_max || report_.runs < runs_max;
-                add_reduced(*schedules);
-                return false;
+            if (report_.runs >= runs_max) {
+                report_.stopped = report_.runs >= options_.runs_max;
+                return;
             }
-            if ((report_.runs & 255U) == 0 && options_.stop && options_.stop()) {
+            if ((options_.seconds_max > 0 && (report_.runs & 63U) == 0 && seconds() >= options_.seconds_max) ||
+                ((report_.runs & 255U) == 0 && options_.stop && options_.stop())) {
                 report_.stopped = true;
-                add_reduced(*schedules);
-                return false;
+                return;
             }
-            Chooser* chooser = schedules->next();
+            if (is_probed(schedules) && lane.runs >= probes_from && std::has_single_bit(lane.runs)) {
+                probe(lane);
+                if (done()) { return; }
+            }
+            Chooser* chooser = schedules.next();
             if (chooser == nullptr) {
-                add_reduced(*schedules);
-                return schedules->complete();
+                lane.ended = true;
+                return;
             }
-            answers_.begin(*chooser);
-            world.mutable_options().chooser = &answers_;
-            const Outcome outcome = world.run(program_);
+            if (watched) {
+                watch_.begin(*chooser);
+                chooser = &watch_;
+            }
+            const Outcome outcome = run_once(lane.world, *chooser);
             ++report_.runs;
-            if (!schedules->is_systematic()) { distinct_.insert(answers_.hash()); }
-            if (first_run && order == trace::Order::any && !options_.order) { ++baseline_repeats_; }
-            first_run = false;
+            ++lane.runs;
+            if (watched) { watch_.finish(); }
+            if (!schedules.is_systematic()) { count(lane, watched ? watch_.key() : answers_.hash()); }
+            if (!lane.began && lane.order == trace::Order::any && !options_.order) { ++baseline_repeats_; }
+            lane.began = true;
             const bool violated = outcome.kind == trace::OutcomeKind::violation;
             if (violated) {
                 ++report_.cut;
-                found(outcome, order);
+                found(outcome, lane.order);
             }
-            schedules->finish(!violated);
-            if (options_.progress && report_.runs % options_.progress_every == 0) { tell(order, *schedules); }
+            schedules.finish({!violated, watched ? &watch_ : nullptr});
+            if (options_.progress && report_.runs % options_.progress_every == 0) { tell(lane); }
         }
-        add_reduced(*schedules);
-        return false;
+    }
+
+    Outcome run_once(World& world, Chooser& chooser) {
+        answers_.begin(chooser);
+        world.mutable_options().chooser = &answers_;
+        return world.run(program_);
+    }
+
+    static constexpr std::uint64_t probes_from = 512;  // a search that is over sooner needs no estimate
+    static constexpr int probes_at_once = 32;
+
+    /// The tree that it goes through is that of all answers.
+    [[nodiscard]] bool is_probed(const Schedules& schedules) const {
+        return schedules.is_systematic() && !options_.bound && options_.reduction.value_or(Reduction::none) == Reduction::none;
+    }
+
+    /// Some random paths, which tell how large the tree is. They are no schedules of the search; what they violate is found all the same.
+    void probe(Lane& lane) {
+        if (!lane.probing) {
+            WorldOptions wanted = lane.world.options();
+            wanted.observers.clear();
+            lane.probing = std::make_unique<World>(wanted);
+        }
+        for (int i = 0; i < probes_at_once && !done(); ++i) {
+            ProbeChooser chooser(hash_mix(hash_mix(options_.seed, 0x70726f6265), lane.tree.probes()));
+            const Outcome outcome = run_once(*lane.probing, chooser);
+            lane.tree.add(chooser.log_product());
+            if (outcome.kind == trace::OutcomeKind::violation) { found(outcome, lane.order); }
+        }
+    }
+
+    void count(Lane& lane, std::uint64_t trace) {
+        distinct_.add(trace);
+        if (lane.schedules->is_sample()) { lane.tally.add(trace); }
     }
 
     [[nodiscard]] std::unique_ptr<Schedules> schedules_of(trace::Order order) const {
@@ -119,27 +264,52 @@ private:
         strategy.seed = hash_mix(options_.seed, static_cast<std::uint64_t>(order));
         strategy.order = order;
         strategy.bound = options_.bound;
+        strategy.bound_kind = options_.bound_kind;
+        strategy.depth = options_.depth;
         strategy.reduction = options_.reduction;
         strategy.sharing_any = options_.sharing_any;
         return make_schedules(strategy);
     }
 
-    /// What a reduction says about one order.
-    void add_reduced(const Schedules& schedules) {
-        if (schedules.reduced() == nullptr) { return; }
-        report_.traces += schedules.reduced()->traces();
-        report_.redundant += schedules.reduced()->redundant();
+    /// What one order leaves behind.
+    void conclude(const Lane& lane) {
+        const Schedules& schedules = *lane.schedules;
+        if (schedules.reduced() != nullptr) {
+            report_.traces += schedules.reduced()->traces();
+            report_.redundant += schedules.reduced()->redundant();
+        }
+        if (lane.tree.probes() > 0 && !lane.ended) {
+            const Estimate size = size_of(lane);
+            const double left = lane.seconds / static_cast<double>(lane.runs) * (size.value - static_cast<double>(lane.runs));
+            report_.sizes.push_back({lane.order, lane.tree.probes(), size, lane.runs, left});
+        }
+        if (lane.tally.samples() > 0 && !(lane.ended && schedules.complete())) {
+            report_.risks.push_back({lane.order, lane.tally.samples(), lane.tally.distinct(), lane.tally.unseen_mass(),
+                                     never_seen_at_most(lane.tally.samples())});
+        }
     }
 
-    void tell(trace::Order order, const Schedules& schedules) const {
+    /// What the probes say, together with what was run.
+    [[nodiscard]] static Estimate size_of(const Lane& lane) {
+        Estimate size = lane.tree.leaves();
+        const auto run = static_cast<double>(lane.runs);
+        size.value = std::max(size.value, run);
+        size.low = std::max(size.low, run);
+        size.high = std::max(size.high, size.value);
+        return size;
+    }
+
+    void tell(const Lane& lane) const {
+        const Schedules& schedules = *lane.schedules;
         Progress progress;
         progress.runs = report_.runs;
         progress.distinct = schedules.reduced() != nullptr ? report_.traces + schedules.reduced()->traces()
                             : schedules.is_systematic()    ? report_.runs
-                                                           : distinct_.size();
+                                                           : distinct_.distinct();
         progress.depth = schedules.depth();
         progress.seconds = seconds();
-        progress.order = order;
+        progress.schedules = lane.tree.probes() > 0 ? size_of(lane).value : 0;
+        progress.order = lane.order;
         options_.progress(progress);
     }
 
@@ -173,11 +343,36 @@ private:
             MinimizeResult shrunk = minimize(found.trace, attempt, options_.shrink_runs_max);
             found.trace = std::move(shrunk.trace);
             found.shrink_runs = shrunk.runs;
+            if (is_sampler(options_.strategy)) { look_for_a_shallower_one(found, recipe); }
         }
         found.mode = mode_of(found.trace);
         found.trace.outcome.mode = found.mode;
         found.message = found.trace.outcome.message;
         report_.violations.push_back(std::move(found));
+    }
+
+    /// Shrinking ends where no single decision can be left out, and a sample may be far from the nearest failure. So schedules with fewer
+    /// deviations are run, fewest first, for what is left of the budget.
+    void look_for_a_shallower_one(Found& found, const trace::Recipe& recipe) {
+        if (found.trace.decisions.size() < 2) { return; }
+        ExhaustiveSearch::Options nearer;
+        nearer.deviations_max = static_cast<std::uint32_t>(found.trace.decisions.size() - 1);
+        ExhaustiveSearch search(nearer);
+        WorldOptions wanted = base_world(recipe.order);
+        const OracleList judges = options_.oracles ? options_.oracles() : OracleList{};
+        for (const auto& judge : judges) { wanted.oracles.push_back(judge.get()); }
+        wanted.name_points = !judges.empty();
+        World world(wanted);
+        while (found.shrink_runs < options_.shrink_runs_max && search.next()) {
+            ++found.shrink_runs;
+            const Outcome outcome = run_once(world, search);
+            const bool violated = outcome.kind == trace::OutcomeKind::violation;
+            if (violated && outcome.same_end(found.trace.outcome)) {
+                found.trace = record_again(recipe);
+                return;
+            }
+            search.finish(!violated);
+        }
     }
 
     /// The same schedule once more, with a recorder.
@@ -203,7 +398,8 @@ private:
     OracleList judges_;
     Report report_;
     AnswerKeeper answers_;  // of the present run
-    std::unordered_set<std::uint64_t> distinct_;  // counted, never walked
+    TraceWatch watch_;      // of the present run, where somebody wants to know its steps
+    SampleTally distinct_;  // of both orders together
     std::set<std::string> known_;
     std::uint64_t baseline_repeats_ = 0;
     double started_ = 0;
@@ -218,6 +414,11 @@ void validate(const ExploreOptions& options) {
         throw ValueError("explore: a reduction belongs to the strategy exhaustive");
     }
     if (options.sharing_any && !options.reduction) { throw ValueError("explore: what is shared matters to a reduction only"); }
+    if (options.bound_kind != BoundKind::deviations && !options.bound) { throw ValueError("explore: a kind of bound without a bound"); }
+    if (options.bound && options.bound_kind != BoundKind::deviations && options.strategy != Strategy::exhaustive) {
+        throw ValueError("explore: bounds on delays and reversals belong to the strategy exhaustive");
+    }
+    if (options.depth == 0) { throw ValueError("explore: a depth of at least 1"); }
     if (options.reduction && options.bound) { throw ValueError("explore: a reduced search has no bound on deviations"); }
     static_cast<void>(Timing::at(options.time));  // refuses levels that are not built
 }

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/simreactor/explore/residual_risk.hpp"
 #include "heddle/simreactor/explore/strategy.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/simreactor/world/world.hpp"
@@ -27,14 +28,19 @@ struct Progress {
     std::uint64_t distinct = 0;
     std::uint32_t depth = 0;  ///< deviations of the present run, for the exhaustive strategy
     double seconds = 0;       ///< 0 without a clock
+    double schedules = 0;     ///< estimate of how many there are in this order; 0 where nobody knows
     trace::Order order = trace::Order::faithful;
 };
 
 struct ExploreOptions {
     Strategy strategy = Strategy::exhaustive;
-    std::optional<trace::Order> order{};  ///< none: faithful first, then any
+    std::optional<trace::Order> order{};  ///< none: faithful first, then any; strategies that sample take turns
     TimeLevel time = TimeLevel::T1;
-    std::optional<std::uint32_t> bound{}; ///< answers other than 0 in one schedule; for `delay`: 2 if none
+    std::optional<std::uint32_t> bound{}; ///< answers other than 0 in one schedule, or as `bound_kind` says; for `delay`: 2 if none
+    BoundKind bound_kind = BoundKind::deviations;  ///< others with the strategy exhaustive alone
+    std::uint32_t depth = 3;              ///< of pct: changes of priority, and one; at least 1
+    /// Strategies that sample tell runs apart by their traces, with vector clocks; off: by their answers. Some need the traces anyway.
+    bool count_traces = true;
     /// With the strategy exhaustive: depth first, every trace (reduced_search.hpp). None: by number of deviations, every schedule.
     std::optional<Reduction> reduction{};
     bool sharing_any = false;             ///< with a reduction: the program may share what it does not declare
@@ -64,19 +70,39 @@ struct Found {
     std::uint64_t shrink_runs = 0;
 };
 
+/// What a strategy that samples may have missed in one order (residual_risk.hpp).
+struct SampleRisk {
+    trace::Order order = trace::Order::faithful;
+    std::uint64_t samples = 0;
+    std::uint64_t distinct = 0;
+    Estimate unseen{};          ///< chance that the next sample is a trace that was never seen
+    double violation_most = 1;  ///< chance per sample of a violation, if none was seen: 95 % upper bound
+};
+
+/// How large the tree of schedules is that a systematic search without reduction goes through.
+struct TreeSize {
+    trace::Order order = trace::Order::faithful;
+    std::uint64_t probes = 0;
+    Estimate schedules{};    ///< in all; at least as many as were run
+    std::uint64_t runs = 0;  ///< of this order
+    double seconds_left = 0; ///< at the rate so far, for the middle of the estimate; 0 without a clock
+};
+
 struct Report {
     bool complete = false;        ///< every schedule was run
     std::string rests_on = "declared";  ///< what coroutines share is what was declared; "any": whatever they share
     std::string reduction;        ///< empty: schedules were told apart by their answers
     std::string bound;            ///< what was left out on purpose, as text: "2"; empty if nothing
     std::uint64_t runs = 0;
-    std::uint64_t traces = 0;     ///< distinct traces with a reduction, else distinct schedules (sequences of answers)
+    std::uint64_t traces = 0;     ///< distinct traces with a reduction and of samples, else distinct schedules (sequences of answers)
     std::uint64_t redundant = 0;  ///< runs that a reduction began and found covered by others
     std::uint64_t cut = 0;        ///< runs that a limit or a violation ended
     double seconds = 0;
     std::vector<Found> violations;
     std::optional<Found> violation{};  ///< the first of them
     bool stopped = false;         ///< a budget or the caller ended it
+    std::vector<TreeSize> sizes{};    ///< one per order that was searched systematically, is not complete, and was probed
+    std::vector<SampleRisk> risks{};  ///< one per order that was sampled and is not complete
 };
 
 /// Searches the schedules of `program`. Attaches no oracle by itself: assertions, checks, deadlock, unhandled errors and hangs are

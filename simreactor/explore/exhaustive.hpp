@@ -9,6 +9,7 @@
 //      the last one, which are the next plans.
 // EX2  Plans are run in order of their number of deviations, so the first failure is a shallowest one.
 // EX3  Without a bound and with room for all plans, the end of the queue means that there is no other schedule: complete.
+// EX4  By delay an answer i counts i, and plans are run in the order of that sum.
 // No reduction: every interleaving counts (docs/explorer.md). Memory: 16 bytes per plan that waits or led to one that waits.
 // Chance: none.
 #pragma once
@@ -25,6 +26,7 @@ class ExhaustiveSearch final : public Chooser {
 public:
     struct Options {
         std::optional<std::uint32_t> deviations_max{};  ///< bound; none: all
+        bool by_delay = false;                          ///< answer i costs i, in place of 1 (EX4)
         std::size_t plans_max = 20'000'000;              ///< memory; what does not fit makes the search incomplete
     };
 
@@ -51,6 +53,8 @@ public:
     [[nodiscard]] bool complete() const { return exhausted_ && !left_out_; }
     [[nodiscard]] std::uint64_t runs() const { return runs_; }
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+    /// Product of the alternatives at the points behind the last deviation of the run that is over.
+    [[nodiscard]] double alternatives() const;
     /// Deeper plans exist that the bound left out.
     [[nodiscard]] bool bounded() const { return bounded_; }
 
@@ -63,12 +67,18 @@ private:
         std::uint32_t parent;  // index into plans_
         std::uint32_t position;
         std::uint32_t answer;
-        std::uint32_t depth;
+        std::uint32_t depth;  // deviations, or their delay
     };
+
+    std::optional<std::uint32_t> next_in_order();
 
     Options options_;
     std::vector<Plan> plans_;       // plan 0 is the baseline
-    std::size_t next_plan_ = 0;     // plans before it were run
+    std::size_t next_plan_ = 0;     // plans before it were run; with delays: unused
+    std::vector<std::vector<std::uint32_t>> waiting_;  // with delays: plans by their cost, to be run in this order
+    std::size_t cost_ = 0;          // with delays: of the present plan
+    std::size_t next_of_cost_ = 0;
+    std::uint32_t present_ = 0;     // plan
     std::vector<Deviation> plan_;   // of the present run
     std::size_t next_deviation_ = 0;
     std::uint32_t position_ = 0;

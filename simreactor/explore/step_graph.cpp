@@ -53,6 +53,19 @@ void StepGraph::widen(std::uint32_t pids) {
 
 void StepGraph::truncate(StepIndex count) {
     HEDDLE_ASSERT(!open_ && count <= steps_.size(), "SG3");
+    if (count == 0) {  // all of it: nothing to go back to
+        for (const Foot& foot : feet_) { last_access_[foot.cell] = none; }
+        for (const Edge& edge : edges_) { last_edge_[edge.to] = none; }
+        for (const Step& step : steps_) { last_[step.pid] = no_step; }
+        accesses_.clear();
+        feet_.clear();
+        edges_.clear();
+        races_.clear();
+        stated_.clear();
+        clocks_.clear();
+        steps_.clear();
+        return;
+    }
     while (steps_.size() > count) { take_back(static_cast<StepIndex>(steps_.size() - 1)); }
 }
 
@@ -158,7 +171,7 @@ void StepGraph::find_predecessors() {
 void StepGraph::join(StepIndex step) {
     std::uint32_t* into = clocks_.data() + (steps_.size() - 1) * width_;
     const std::uint32_t* from = clocks_.data() + static_cast<std::size_t>(step) * width_;
-    for (std::uint32_t i = 0; i < width_; ++i) { into[i] = std::max(into[i], from[i]); }
+    for (std::uint32_t i = 0; i < pid_count(); ++i) { into[i] = std::max(into[i], from[i]); }
 }
 
 void StepGraph::end() {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/simreactor/explore/residual_risk.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heddle/core/base/label.hpp"
+
+namespace heddle::sim {
+namespace {
+
+constexpr double two_sided = 1.959964;  // 97.5 % quantile of the normal distribution
+
+}  // namespace
+
+bool SampleTally::is_kept(std::uint64_t trace) const {
+    return (hash_mix(trace, 0x7468696e) & ((std::uint64_t{1} << thinned_) - 1)) == 0;
+}
+
+void SampleTally::add(std::uint64_t trace) {
+    ++samples_;
+    if (thinned_ > 0 && !is_kept(trace)) { return; }
+    ++kept_samples_;
+    const std::uint32_t count = ++counts_[trace];
+    if (count == 1) {
+        ++once_;
+        if (counts_.size() > kept_max_) { thin(); }
+    } else if (count == 2) {
+        --once_;
+        ++twice_;
+    } else if (count == 3) {
+        --twice_;
+    }
+}
+
+void SampleTally::thin() {
+    ++thinned_;
+    std::erase_if(counts_, [this](const auto& entry) { return !is_kept(entry.first); });
+    once_ = twice_ = kept_samples_ = 0;
+    for (const auto& [trace, count] : counts_) {
+        kept_samples_ += count;
+        once_ += count == 1 ? 1 : 0;
+        twice_ += count == 2 ? 1 : 0;
+    }
+}
+
+Estimate SampleTally::unseen_mass() const {
+    if (kept_samples_ == 0) { return {0, 0, 1}; }
+    const auto n = static_cast<double>(kept_samples_);
+    const auto once = static_cast<double>(once_);
+    const double value = once / n;
+    const double variance = (once * (n - once) / n + 2 * static_cast<double>(twice_)) / (n * n);
+    const double half = two_sided * std::sqrt(std::max(variance, 0.0));
+    return {value, std::max(0.0, value - half), std::min(1.0, std::max(value + half, never_seen_at_most(kept_samples_)))};
+}
+
+double SampleTally::distinct_at_least() const {
+    const auto once = static_cast<double>(once_);
+    const double unseen = once * std::max(once - 1, 0.0) / (2 * (static_cast<double>(twice_) + 1));
+    return static_cast<double>(distinct()) + std::ldexp(unseen, static_cast<int>(thinned_));
+}
+
+double never_seen_at_most(std::uint64_t samples) {
+    return samples == 0 ? 1 : -std::expm1(std::log(0.05) / static_cast<double>(samples));
+}
+
+void TreeEstimate::add(double log_product) {
+    if (probes_++ == 0 || log_product > largest_) {
+        const double shrink = probes_ == 1 ? 0 : std::exp(largest_ - log_product);
+        sum_ *= shrink;
+        squares_ *= shrink * shrink;
+        largest_ = log_product;
+    }
+    const double relative = std::exp(log_product - largest_);
+    sum_ += relative;
+    squares_ += relative * relative;
+}
+
+Estimate TreeEstimate::leaves() const {
+    if (probes_ == 0) { return {}; }
+    const auto n = static_cast<double>(probes_);
+    const double scale = std::exp(largest_);
+    const double mean = sum_ / n;
+    if (probes_ == 1) { return {scale * mean, 1, std::numeric_limits<double>::infinity()}; }
+    const double variance = std::max(0.0, (squares_ - n * mean * mean) / (n - 1));
+    // Of the mean's logarithm: products span orders of magnitude, and a size is not negative.
+    const double spread = std::exp(two_sided * std::sqrt(std::log1p(variance / (n * mean * mean))));
+    return {scale * mean, std::max(1.0, scale * mean / spread), scale * mean * spread};
+}
+
+}  // namespace heddle::sim
