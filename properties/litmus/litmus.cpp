@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "heddle/properties/litmus/bugs.hpp"
+
 namespace heddle::prop {
 
 sim::Scenario litmus_scenario(std::string name, std::string about, std::vector<sim::Parameter> parameters,
@@ -27,7 +29,7 @@ sim::Parameter number(std::string name, std::string about, std::int64_t initial,
 
 std::vector<sim::Scenario> litmus_scenarios() {
     std::vector<sim::Scenario> all = litmus_cells();
-    for (auto* more : {&litmus_messages, &litmus_objects}) {
+    for (auto* more : {&litmus_messages, &litmus_objects, &litmus_bugs, &litmus_queue_bugs, &litmus_pointer_bugs}) {
         for (sim::Scenario& scenario : more()) { all.push_back(std::move(scenario)); }
     }
     return all;

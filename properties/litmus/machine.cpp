@@ -3,15 +3,14 @@
 
 #include <utility>
 
+#include "heddle/simreactor/world/anywhere.hpp"
+
 namespace heddle::prop {
 namespace {
 
 constexpr Label root{hash_text("litmus")};
 
-void run_thread(const std::shared_ptr<Machine>& machine, const Litmus::Body& body) {
-    Thread thread(*machine);
-    body(thread);
-}
+constexpr Cell nobodys = cell(root, "nobody's");
 
 }  // namespace
 
@@ -44,19 +43,75 @@ void Litmus::thread(std::string name, Body body) { threads_.push_back(this->body
 
 sim::Program Litmus::program() const {
     return [litmus = std::make_shared<const Litmus>(*this)] {
-        // The threads outlive main, which ends with its first step.
+        // The threads outlive main where it ends with its first step.
         const auto machine = std::make_shared<Machine>(*litmus, current_runtime("litmus").scheduler());
         machine->self_ = machine;
-        for (const std::uint32_t index : litmus->threads_) {
-            const Named& named = litmus->bodies_[index];
-            spawn(Name::of(named.name), [machine, &named] { run_thread(machine, named.body); });
-        }
+        litmus->sampling_.staged ? machine->run_staged() : machine->run_together();
     };
 }
 
 Machine::Machine(const Litmus& litmus, Scheduler& scheduler)
-    : litmus_(litmus), scheduler_(scheduler), values_(litmus.initial_), locks_(litmus.locks_), channels_(litmus.channels_) {
+    : litmus_(litmus),
+      scheduler_(scheduler),
+      values_(litmus.initial_),
+      locks_(litmus.locks_),
+      channels_(litmus.channels_),
+      conditions_(litmus.conditions_) {
     for (const std::int64_t height : litmus.latches_) { latches_.push_back({height, {}}); }
+    const sim::World* world = sim::World::current();
+    if (world != nullptr) { foresight_ = world->options().foresight; }
+}
+
+void Machine::run(const Litmus::Named& named) {
+    Thread thread(*this);
+    named.body(thread);
+}
+
+void Machine::run_together() {
+    const std::shared_ptr<Machine> self = self_.lock();
+    running_ = litmus_.threads_.size();
+    for (const std::uint32_t index : litmus_.threads_) {
+        const Litmus::Named& named = litmus_.bodies_[index];
+        spawn(Name::of(named.name), [self, &named] {
+            self->run(named);
+            if (--self->running_ == 0) { self->conclude(); }
+        });
+    }
+}
+
+void Machine::run_staged() {
+    const std::shared_ptr<Machine> self = self_.lock();
+    Thread main(*this);
+    std::deque<Gate> ended(litmus_.threads_.size());
+    const auto given = [](std::size_t index) { return cell(root, "ended", index); };
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+        const Litmus::Named& named = litmus_.bodies_[litmus_.threads_[i]];
+        for (std::int64_t pad = 0; pad < litmus_.sampling_.pad; ++pad) { main.own(); }
+        main.own();
+        spawn(Name::of(named.name), [self, &named, &gate = ended[i], cell = given(i)] {
+            Thread thread(*self);
+            named.body(thread);
+            gate.open(thread, cell);
+        });
+    }
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+        ended[i].pass(main, given(i));
+        main.own();
+    }
+    conclude();
+}
+
+void Machine::conclude() {
+    if (!litmus_.at_end_) { return; }
+    const std::string failed = litmus_.at_end_(*this);
+    if (!failed.empty()) { Thread(*this).fail(failed); }
+}
+
+void Machine::wake_one(std::vector<Ref<OneShotEvent>>& queue, std::string_view what) {
+    const std::uint32_t chosen = sim::choose(static_cast<std::uint32_t>(queue.size()), what);
+    const Ref<OneShotEvent> event = queue[chosen];
+    queue.erase(queue.begin() + chosen);
+    event->complete();
 }
 
 // ── steps ──
@@ -70,8 +125,15 @@ void Thread::next_step() {
     begun_ = true;
 }
 
-void Thread::begin(Stated stated, Cell cell, TouchMode mode) {
+void Thread::begin(Stated stated, Cell cell, TouchMode mode, sim::CellUse use) {
     if (together_ > 0) { return; }
+    if (machine_.foresight_ != nullptr && begun_) {
+        if (cell == nobodys) {
+            machine_.foresight_->foresee_nothing();
+        } else if (stated != Stated::nothing) {
+            machine_.foresight_->foresee(cell, mode, use);
+        }
+    }
     next_step();
     if (stated == Stated::cell) { machine_.scheduler().state_footprint(cell, mode); }
 }
@@ -125,14 +187,14 @@ bool Thread::compare_and_swap(Var x, std::int64_t from, std::int64_t to) {
     return wins;
 }
 
-void Thread::own() { begin(Stated::cell, cell(root, "nobody's"), TouchMode::read); }
+void Thread::own() { begin(Stated::cell, nobodys, TouchMode::read); }
 
 void Thread::start(BodyName body, std::string_view name) {
     own();
     const Litmus::Named& named = machine_.litmus_.bodies_[body.index];
     const std::string text(name.empty() ? std::string_view(named.name) : name);
     const std::shared_ptr<Machine> machine = machine_.self_.lock();
-    spawn(Name::of(text), [machine, &named] { run_thread(machine, named.body); });
+    spawn(Name::of(text), [machine, &named] { machine->run(named); });
 }
 
 // ── waits ──
@@ -160,7 +222,58 @@ void Gate::pass(Thread& thread, Cell given) {
     };
 }
 
+/// Joins a queue. @returns how the next step begins
+std::function<void()> Thread::parks_in(std::vector<Ref<OneShotEvent>>& queue, const char* name) {
+    queue.push_back(OneShotEvent::make(machine_.scheduler(), name));
+    queue.back()->leave_waits_unseen();
+    return [this, event = queue.back()] { park(event); };
+}
+
+/// Free: taken. Else the caller queues, and goes on from there when it is given the lock.
+void Thread::take_drawn(LockName name) {
+    const Cell word = cell(root, "lock", name.index);
+    begin(Stated::cell, word, TouchMode::write, sim::CellUse::lock);
+    touch(word, TouchMode::write);
+    Machine::Lock& lock = machine_.locks_[name.index];
+    if (!std::exchange(lock.held, true)) { return; }
+    due_ = parks_in(lock.queue, "lock");
+}
+
+void Thread::hand_on(LockName name) {
+    Machine::Lock& lock = machine_.locks_[name.index];
+    if (lock.queue.empty()) {
+        lock.held = false;
+    } else {
+        machine_.wake_one(lock.queue, "lock");
+    }
+}
+
+void Thread::wait(ConditionName condition, LockName name) {
+    const Cell word = cell(root, "lock", name.index);
+    begin(Stated::none, word, TouchMode::write, sim::CellUse::lock);
+    touch(word, TouchMode::write);
+    touch(cell(root, "condition", condition.index), TouchMode::write);
+    hand_on(name);
+    due_ = parks_in(machine_.conditions_[condition.index], "condition");
+    take_drawn(name);
+}
+
+void Thread::signal(ConditionName condition) {
+    const Cell waiters = cell(root, "condition", condition.index);
+    begin(Stated::cell, waiters, TouchMode::write, sim::CellUse::lock);
+    touch(waiters, TouchMode::write);
+    if (!machine_.conditions_[condition.index].empty()) { machine_.wake_one(machine_.conditions_[condition.index], "condition"); }
+}
+
+void Thread::fail(std::string_view what) {
+    if (machine_.litmus_.sampling_.stops) { report_violation({"CHECK", std::string(what), __FILE__, __LINE__}); }
+}
+
 void Thread::lock(LockName name) {
+    if (machine_.litmus_.sampling_.draws) {
+        take_drawn(name);
+        return;
+    }
     const Cell tail = cell(root, "lock", name.index);
     begin(Stated::cell, tail, TouchMode::write);
     touch(tail, TouchMode::write);
@@ -174,7 +287,13 @@ void Thread::lock(LockName name) {
 
 void Thread::unlock(LockName name) {
     const Cell tail = cell(root, "lock", name.index);
-    begin(Stated::cell, cell(root, "nobody's"), TouchMode::read);
+    if (machine_.litmus_.sampling_.draws) {
+        begin(Stated::cell, tail, TouchMode::write, sim::CellUse::lock);
+        touch(tail, TouchMode::write);
+        hand_on(name);
+        return;
+    }
+    begin(Stated::cell, nobodys, TouchMode::read);
     Machine::Lock& lock = machine_.locks_[name.index];
     ++lock.turn;
     Machine::gate(lock.gates, lock.turn).open(*this, cell(Label{tail.value}, "turn", lock.turn));

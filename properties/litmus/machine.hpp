@@ -9,7 +9,10 @@
 // LM2  A step states its cell before it touches it; a compare-and-swap states a write, and touches R if it fails.
 // LM3  A wait that `Waits::unseen` names is no event: the step behind it is merely impossible until what it needs has been given
 //      (TouchMode::take), and whether it had to wait shows nowhere, not even in the number of steps.
-// Choice points: `dispatch`.
+// LM4  A program for samplers is `staged`: main starts the threads, one step each, and joins them, one step each; its locks are taken by
+//      a step that is always possible, and handed to one of those that queue, drawn by a choice (docs/explorer.md, "Bug programs").
+// LM5  Every step but a thread's first one is foreseen (foresight.hpp).
+// Choice points: `dispatch`; `value` where a lock is handed on.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "heddle/core/heddle.hpp"
+#include "heddle/simreactor/chooser/foresight.hpp"
 #include "heddle/simreactor/world/world.hpp"
 
 namespace heddle::prop {
@@ -40,6 +44,9 @@ struct ChannelName {
     std::uint32_t index = 0;
     [[nodiscard]] ChannelName operator[](std::int64_t offset) const { return {index + static_cast<std::uint32_t>(offset)}; }
 };
+struct ConditionName {
+    std::uint32_t index = 0;
+};
 /// Opens when it was counted down as often as it is high.
 struct LatchName {
     std::uint32_t index = 0;
@@ -55,12 +62,26 @@ public:
 
     Var var(std::int64_t initial = 0) { return array(1, initial); }
     Var array(std::int64_t size, std::int64_t initial = 0);
+    /// Its value when a run begins.
+    void set(Var x, std::int64_t initial) { initial_[x.index] = initial; }
     LockName lock() { return {locks_++}; }
     ChannelName channel(std::int64_t count = 1);
     LatchName latch(std::int64_t height);
-    /// Coroutines that are there from the beginning, in this order.
+    ConditionName condition() { return {conditions_++}; }
+    /// Coroutines that are there from the beginning, in this order, unless it is `staged`.
     void thread(std::string name, Body body);
     BodyName body(std::string name, Body body);
+
+    struct Sampling {
+        bool staged = true;      ///< main starts the threads and joins them
+        std::int64_t pad = 0;    ///< steps without a cell before each start
+        bool stops = true;       ///< `Thread::fail` ends the run; else it goes on
+        bool draws = true;       ///< locks are handed on by a choice; else in the order of the queue, with waits unseen (LM3)
+    };
+    /// For samplers (LM4).
+    void sample(const Sampling& sampling) { sampling_ = sampling; }
+    /// Called behind the last step of all; says what failed, or nothing.
+    void at_end(std::function<std::string(Machine&)> judge) { at_end_ = std::move(judge); }
 
     /// The program owns a copy of all this.
     [[nodiscard]] sim::Program program() const;
@@ -76,10 +97,13 @@ private:
     std::vector<std::int64_t> initial_;
     std::vector<Cell> cells_;  // of the variables
     std::uint32_t locks_ = 0;
+    std::uint32_t conditions_ = 0;
     std::uint32_t channels_ = 0;
     std::vector<std::int64_t> latches_;
     std::deque<Named> bodies_;
     std::vector<std::uint32_t> threads_;
+    Sampling sampling_{.staged = false, .stops = true, .draws = false};
+    std::function<std::string(Machine&)> at_end_{};
 };
 
 /// A running coroutine's hands. Every function is one step, unless it says otherwise; all of them may suspend.
@@ -109,9 +133,19 @@ public:
     /// Commuting addition, as part of `together` or alone.
     void add_commuting(Var x, std::int64_t by);
 
-    /// W of the lock's tail; the wait is unseen, and the hand-over an enabling edge.
+    /// W of the lock's tail; the wait is unseen, and the hand-over an enabling edge. Drawn locks (LM4): both write the lock.
     void lock(LockName lock);
     void unlock(LockName lock);
+    /// Hands the lock on and queues; once woken it takes the lock, with a step of its own. Drawn locks only, as is `signal`.
+    void wait(ConditionName condition, LockName lock);
+    /// Wakes one of those that wait, drawn by a choice.
+    void signal(ConditionName condition);
+
+    /// The run has failed: a violation of CHECK, here. Goes on if the program counts. No step.
+    void fail(std::string_view what);
+    void fail_if(bool failed, std::string_view what) {
+        if (failed) { fail(what); }
+    }
 
     /// W tail, W slot. The channels are first in, first out, and have one receiver each.
     void send(ChannelName channel, std::int64_t value);
@@ -133,10 +167,14 @@ public:
 
 private:
     friend class Gate;
-    enum class Stated : std::uint8_t { nothing, cell };
+    friend class Litmus;
+    enum class Stated : std::uint8_t { nothing, cell, none };
 
-    void begin(Stated stated, Cell cell, TouchMode mode = TouchMode::read);
+    void begin(Stated stated, Cell cell, TouchMode mode = TouchMode::read, sim::CellUse use = sim::CellUse::data);
     void park(const Ref<OneShotEvent>& event);
+    std::function<void()> parks_in(std::vector<Ref<OneShotEvent>>& queue, const char* name);
+    void take_drawn(LockName lock);
+    void hand_on(LockName lock);
 
     Machine& machine_;
     bool begun_ = false;
@@ -183,6 +221,8 @@ private:
         std::uint32_t next = 0;  // ticket of who comes next
         std::uint32_t turn = 0;  // ticket of who has it, or may have it
         std::deque<Gate> gates;  // by ticket
+        bool held = false;       // drawn locks: somebody has it
+        std::vector<Ref<OneShotEvent>> queue{};
     };
     struct Channel {
         std::deque<std::int64_t> slots;  // all that were ever sent
@@ -198,13 +238,23 @@ private:
         return gates[index];
     }
 
+    void run(const Litmus::Named& named);
+    void run_staged();
+    void run_together();
+    void conclude();
+    /// One of the queue, by a choice.
+    void wake_one(std::vector<Ref<OneShotEvent>>& queue, std::string_view what);
+
     const Litmus& litmus_;
     std::weak_ptr<Machine> self_{};
+    sim::Foresight* foresight_ = nullptr;
     Scheduler& scheduler_;
     std::vector<std::int64_t> values_;
     std::vector<Lock> locks_;
     std::vector<Channel> channels_;
     std::vector<Latch> latches_;
+    std::vector<std::vector<Ref<OneShotEvent>>> conditions_;  // who waits
+    std::size_t running_ = 0;  // threads that have not ended, where somebody asks
     std::shared_ptr<void> object_{};
 };
 
