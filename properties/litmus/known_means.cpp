@@ -34,7 +34,9 @@ std::vector<sim::KnownMean> known_means() {
         {"litmus/wronglock:n=4", 4.2, 3.4, 11, 3.3},
         {"litmus/stack:n=10", 3.5, 2.4, 3.0, 64},
         {"litmus/circular_buffer:n=7", 1.7, 2.0, 12, 3.8},
-        {"litmus/queue:n=20", 1.1, 1.2, 1.5, 1.0},
+        {"litmus/queue:n=20", 1.1, 1.2, 1.5, 1.0,
+         "by its definition it fails only if the producer comes first and the two changes of priority fall into its run and then into the "
+         "consumer's: 0.15 of all runs, and never more than half of them", sim::Strategy::pct},
         {"litmus/bounded_buffer", 6.5, 5.8, 10, 7.4},
         {"litmus/cve_2009_3547", 2.2, 3.0, 3.4, 4.0},
         {"litmus/cve_2013_1792", 39, 21, 35, 40},

@@ -21,10 +21,10 @@ constexpr std::string_view not_built = ", which is not built yet";
 /// Options as they were typed. One variable serves an option wherever it may stand.
 struct Typed {
     Text seed, replay, level, order, time, reactor, record, strategy, bound, budget, out, jobs, planted;
-    Text reduction, sharing, shard, resume;
+    Text reduction, sharing, shard, resume, depth;
     std::string scenario, trace, other_trace;
     std::string only;
-    bool json = false, force = false, trap = false, update = false, all = false;
+    bool json = false, force = false, trap = false, update = false, all = false, samplers = false;
 };
 
 std::uint64_t whole_number(const std::string& where, std::string_view text, std::uint64_t min, std::uint64_t max) {
@@ -73,20 +73,25 @@ Budget budget_of(const std::string& text) {
     return {seconds, 0};
 }
 
-/// "K", or "delay:K" for the strategy of that name.
-std::uint32_t bound_of(const std::string& text, sim::Strategy strategy) {
+/// "K", "delay:K" or "reversal:K", where the strategy has such a bound.
+void read_bound(const std::string& text, Arguments& arguments) {
     std::string_view number = text;
-    if (text.starts_with("reversal:")) { refuse_unbuilt("--bound", trace::one_line(text)); }
-    if (text.starts_with("delay:")) {
-        if (strategy != sim::Strategy::delay) {
-            refuse("--bound", "K, or delay:K with --strategy delay", trace::one_line(text));
-        }
-        number.remove_prefix(6);
+    const bool systematic = arguments.strategy == sim::Strategy::exhaustive;
+    if (!systematic && arguments.strategy != sim::Strategy::delay) {
+        refuse("--bound", "a strategy with a bound (exhaustive, delay)",
+               "--strategy " + std::string(sim::to_string(arguments.strategy)) + ", which has none");
     }
-    if (strategy == sim::Strategy::random) {
-        refuse("--bound", "a strategy with a bound (exhaustive, delay)", "--strategy random, which has none");
+    for (const sim::BoundKind kind : {sim::BoundKind::delay, sim::BoundKind::reversal}) {
+        const std::string prefix = std::string(sim::to_string(kind)) + ":";
+        if (!text.starts_with(prefix)) { continue; }
+        if (!systematic && kind == sim::BoundKind::reversal) { refuse("--bound", "K, or delay:K with --strategy delay", trace::one_line(text)); }
+        if (systematic) { arguments.bound_kind = kind; }
+        number.remove_prefix(prefix.size());
     }
-    return static_cast<std::uint32_t>(whole_number("--bound", number, 0, 1'000'000));
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) {
+        refuse("--bound", "K, delay:K or reversal:K, K from 0 to 1000000", trace::one_line(text));
+    }
+    arguments.bound = static_cast<std::uint32_t>(whole_number("--bound", number, 0, 1'000'000));
 }
 
 // ── the options, wherever they stand ──
@@ -174,11 +179,15 @@ private:
                     "simrun explore pool/lease:clients=3 --budget 1m --out traces");
         scenario(app);
         app.add_option("--strategy", typed_.strategy,
-                       "exhaustive: by number of deviations from production, 0, 1, 2, …; delay: few deviations at "
-                       "random; random (exhaustive)")
+                       "portfolio: all others in turns; exhaustive: by number of deviations from production, 0, 1, 2, …; samplers: "
+                       "random, pct, pos, surw, coverage, and delay: few deviations (portfolio; exhaustive where a bound or a "
+                       "reduction is given)")
             ->type_name("NAME");
+        app.add_option("--depth", typed_.depth, "of pct: so many steps have to come in one order, 1 to 64 (3)")->type_name("D");
         order_and_time(app, "faithful, any, or both, one after the other (both)");
-        app.add_option("--bound", typed_.bound, "deviations in one schedule (exhaustive: no bound; delay: 2)")
+        app.add_option("--bound", typed_.bound,
+                       "K: deviations in one schedule; delay:K: answer i counts i; reversal:K: races decided otherwise "
+                       "(exhaustive: no bound; delay: 2)")
             ->type_name("K");
         app.add_option("--budget", typed_.budget, "a time (30s, 5m) or a number of schedules (30s)")->type_name("B");
         seed(app, "for the world and the strategies with chance (1)");
@@ -231,6 +240,8 @@ private:
         CLI::App& app = command("selfcheck", "count the traces of programs whose number is known; status 0 if all are equal",
                                 "simrun selfcheck --only litmus/lastzero");
         app.add_flag("--all", typed_.all, "the large ones, too: minutes instead of seconds");
+        app.add_flag("--samplers", typed_.samplers, "instead: schedules that each sampler needs to known bugs, 200 campaigns each; minutes");
+        seed(app, "of the campaigns of --samplers (1)");
         app.add_option("--only", typed_.only, "those whose name has this part")->type_name("TEXT");
     }
 
@@ -261,7 +272,7 @@ Command command_of(const Syntax& syntax, const Typed& typed) {
 
 /// What may stand before a command serves that command, or is refused with it.
 void refuse_strangers(Command command, const Typed& typed) {
-    const bool seeds = command == Command::run || command == Command::explore || command == Command::replay;
+    const bool seeds = command == Command::run || command == Command::explore || command == Command::replay || typed.samplers;
     if (typed.seed && !seeds) {
         refuse("--seed", "a command that runs something (run, explore, replay)", "another one");
     }
@@ -272,12 +283,19 @@ void refuse_strangers(Command command, const Typed& typed) {
 }
 
 void read_search(const Typed& typed, Arguments& arguments) {
-    constexpr std::array strategies{sim::Strategy::exhaustive, sim::Strategy::random, sim::Strategy::delay};
     if (typed.strategy) {
-        arguments.strategy = strategies.at(one_of("--strategy", *typed.strategy, {"exhaustive", "random", "delay"},
-                                                  {"portfolio", "pos", "surw", "pct"}));
+        const std::size_t named = one_of("--strategy", *typed.strategy, sim::strategy_names());
+        arguments.strategy = *sim::strategy_from(sim::strategy_names()[named]);
+    } else if (typed.bound || typed.reduction) {
+        arguments.strategy = sim::Strategy::exhaustive;
     }
-    if (typed.bound) { arguments.bound = bound_of(*typed.bound, arguments.strategy); }
+    if (typed.bound) { read_bound(*typed.bound, arguments); }
+    if (typed.depth) {
+        arguments.depth = static_cast<std::uint32_t>(whole_number("--depth", *typed.depth, 1, 64));
+        if (arguments.strategy != sim::Strategy::pct) {
+            refuse("--depth", "--strategy pct beside it", "--strategy " + std::string(sim::to_string(arguments.strategy)));
+        }
+    }
     if (typed.budget) {
         arguments.budget = budget_of(*typed.budget);
         arguments.budget_text = *typed.budget;
@@ -378,6 +396,7 @@ Arguments parse_arguments(int argc, const char* const* argv, std::string_view ab
     arguments.trap = typed.trap;
     arguments.all = typed.all;
     arguments.only = typed.only;
+    arguments.samplers = typed.samplers;
     arguments.update = typed.update;
     return arguments;
 }

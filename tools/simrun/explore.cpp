@@ -39,8 +39,13 @@ public:
     }
 
     SearchResult run() {
-        std::vector<trace::Order> orders{trace::Order::faithful, trace::Order::any};
-        if (arguments_.order) { orders = {*arguments_.order}; }
+        using Orders = std::vector<std::optional<trace::Order>>;
+        Orders orders{trace::Order::faithful, trace::Order::any};
+        if (arguments_.order) {
+            orders = {*arguments_.order};
+        } else if (sim::is_sampler(arguments_.strategy)) {
+            orders = {std::nullopt};  // both in turns
+        }
         bool complete = true;
         for (std::size_t i = 0; i < orders.size(); ++i) {
             const std::size_t orders_left = orders.size() - i;
@@ -72,16 +77,18 @@ private:
     }
     [[nodiscard]] double seconds_left() const { return arguments_.budget.seconds - (seconds_now() - started_); }
     [[nodiscard]] bool affords(std::size_t orders_left) const {
-        const bool first = orders_left > 1 || arguments_.order.has_value();
+        const bool first = orders_left > 1 || arguments_.order.has_value() || sim::is_sampler(arguments_.strategy);
         return runs_left() > 0 && (first || arguments_.budget.seconds == 0 || seconds_left() > 0);
     }
 
-    sim::Report search(trace::Order order, std::size_t orders_left) {
+    sim::Report search(std::optional<trace::Order> order, std::size_t orders_left) {
         sim::ExploreOptions options;
         options.strategy = arguments_.strategy;
         options.order = order;
         options.time = result_.time;
         options.bound = arguments_.bound;
+        options.bound_kind = arguments_.bound_kind;
+        options.depth = arguments_.depth;
         options.reduction = arguments_.reduction;
         options.sharing_any = arguments_.sharing_any;
         options.seed = result_.seed;
@@ -93,9 +100,9 @@ private:
         options.clock = &seconds_now;
         options.stop = [this] { return interrupt_.asked(); };
         options.progress_every = 16;
-        options.progress = [this, order](const sim::Progress& progress) {
-            progress_.show({trace::to_string(order), result_.report.runs + progress.runs,
-                            result_.report.traces + progress.distinct, progress.depth});
+        options.progress = [this](const sim::Progress& progress) {
+            progress_.show({trace::to_string(progress.order), result_.report.runs + progress.runs,
+                            result_.report.traces + progress.distinct, progress.depth, progress.schedules});
         };
         return sim::explore(subject_.call, options);
     }
@@ -111,6 +118,8 @@ private:
         all.redundant += report.redundant;
         all.cut += report.cut;
         if (!report.bound.empty()) { all.bound = report.bound; }
+        all.sizes.insert(all.sizes.end(), report.sizes.begin(), report.sizes.end());
+        all.risks.insert(all.risks.end(), report.risks.begin(), report.risks.end());
         result_.budget_spent = result_.budget_spent || (report.stopped && !interrupt_.asked());
         for (const sim::Found& found : report.violations) {
             result_.violations.push_back({found, {}, {}});
@@ -136,6 +145,10 @@ std::string extent_of(const SearchResult& result, const Arguments& arguments) {
     }
     if (!result.violations.empty()) { return "the search ends at the first violation"; }
     if (result.budget_spent) { return fmt::format("not complete: the budget of {} is spent", arguments.budget_text); }
+    if (!report.bound.empty() && result.strategy == sim::Strategy::exhaustive && arguments.bound_kind != sim::BoundKind::deviations) {
+        return fmt::format("bounded by {}: {} within it, and what lies beyond was not run", report.bound,
+                           trace::counted(report.runs, "schedule"));
+    }
     if (!report.bound.empty() && result.strategy == sim::Strategy::exhaustive) {
         return fmt::format("complete up to {} from production: {} traces",
                            trace::counted(arguments.bound.value_or(0), "deviation"), report.traces);
@@ -148,6 +161,32 @@ std::string summary_of(const SearchResult& result, const Arguments& arguments) {
     return fmt::format("{}: {}\n  {} in {:.1f}s, {} strategy, order {}, {}, seed {}\n", result.scenario,
                        extent_of(result, arguments), trace::counted(report.runs, "schedule"), report.seconds,
                        sim::to_string(result.strategy), result.order, trace::to_string(result.time), result.seed);
+}
+
+std::string about(double count) { return count < 1e6 ? fmt::format("{:.0f}", count) : fmt::format("{:.1e}", count); }
+
+std::string spelled(double seconds) {
+    if (seconds < 120) { return fmt::format("{:.0f}s", seconds); }
+    if (seconds < 7200) { return fmt::format("{:.0f}m", seconds / 60); }
+    if (seconds < 172'800) { return fmt::format("{:.0f}h", seconds / 3600); }
+    return fmt::format("{} days", about(seconds / 86'400));
+}
+
+/// What may be left, as far as a search that is not complete can tell.
+std::string risk_of(const sim::Report& report) {
+    std::string text;
+    for (const sim::TreeSize& size : report.sizes) {
+        text += fmt::format("  order {}: about {} schedules ({} to {}, from {} probes), {} run, about {} left\n",
+                            trace::to_string(size.order), about(size.schedules.value), about(size.schedules.low),
+                            about(size.schedules.high), size.probes, size.runs, spelled(size.seconds_left));
+    }
+    for (const sim::SampleRisk& risk : report.risks) {
+        text += fmt::format("  order {}: {} samples, {} distinct; the next one is new with a chance of {:.3g} ({:.3g} to {:.3g})",
+                            trace::to_string(risk.order), risk.samples, risk.distinct, risk.unseen.value, risk.unseen.low,
+                            risk.unseen.high);
+        text += fmt::format(", and violates something with at most {:.2g}\n", risk.violation_most);
+    }
+    return text;
 }
 
 std::string way_to(const sim::Found& found) {
@@ -191,6 +230,7 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
             fmt::print("{}\n", trace::failure_text(violation.found.trace, way_to(violation.found), width_of(stdout)));
         }
         fmt::print("{}", summary_of(result, arguments));
+        if (result.violations.empty()) { fmt::print("{}", risk_of(result.report)); }
         if (result.violations.empty()) { fmt::print("  nothing violated\n"); }
         for (const SearchResult::Violation& violation : result.violations) {
             fmt::print("trace written to {}; this replays it:\n{}\n", violation.file, violation.command);

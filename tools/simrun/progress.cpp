@@ -65,6 +65,7 @@ std::string Progress::line(const Snapshot& snapshot, double elapsed) const {
     std::string text = fmt::format("{:<9} {} schedules  {:.0f}/s  {} distinct", snapshot.doing, snapshot.runs, rate,
                                    snapshot.distinct);
     if (snapshot.depth > 0) { text += fmt::format("  {} deviation{}", snapshot.depth, snapshot.depth == 1 ? "" : "s"); }
+    if (snapshot.schedules > 0) { text += fmt::format("  of about {:.3g}", snapshot.schedules); }
     double left = -1;
     double part = -1;
     if (seconds_max_ > 0) {

@@ -30,6 +30,10 @@ Json outcome_of(const trace::Outcome& outcome) {
             {"end_ns", outcome.end.ns()}};
 }
 
+Json estimate_of(const sim::Estimate& estimate) {
+    return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
+}
+
 Json difference_of(const trace::Divergence& divergence) {
     return {{"kind", to_string(divergence.kind)},   {"where", divergence.where},
             {"expected", divergence.expected},      {"found", divergence.found},
@@ -89,6 +93,22 @@ std::string explore_json(const SearchResult& result) {
                               {"decisions_found", violation.found.decisions_found},
                               {"shrink_runs", violation.found.shrink_runs}});
     }
+    Json sizes = Json::array();
+    for (const sim::TreeSize& size : report.sizes) {
+        sizes.push_back({{"order", to_string(size.order)},
+                         {"schedules", estimate_of(size.schedules)},
+                         {"probes", size.probes},
+                         {"runs", size.runs},
+                         {"seconds_left", size.seconds_left}});
+    }
+    Json risks = Json::array();
+    for (const sim::SampleRisk& risk : report.risks) {
+        risks.push_back({{"order", to_string(risk.order)},
+                         {"samples", risk.samples},
+                         {"distinct", risk.distinct},
+                         {"unseen", estimate_of(risk.unseen)},
+                         {"violation_at_most", risk.violation_most}});
+    }
     const double rate = report.seconds > 0 ? static_cast<double>(report.runs) / report.seconds : 0;
     return text_of({{"scenario", result.scenario},
                     {"seed", result.seed},
@@ -105,6 +125,8 @@ std::string explore_json(const SearchResult& result) {
                     {"cut", report.cut},
                     {"seconds", report.seconds},
                     {"schedules_per_second", rate},
+                    {"sizes", std::move(sizes)},
+                    {"risks", std::move(risks)},
                     {"interrupted", result.interrupted},
                     {"violations", std::move(violations)}});
 }
@@ -165,6 +187,30 @@ std::string selfcheck_json(const SelfcheckResult& result) {
     }
     return text_of({{"equal", result.equal},
                     {"counts", std::move(counts)},
+                    {"interrupted", result.interrupted}});
+}
+
+std::string samplers_json(const SamplersResult& result) {
+    Json means = Json::array();
+    for (const SamplerLine& line : result.lines) {
+        means.push_back({{"scenario", line.call},
+                         {"strategy", sim::to_string(line.strategy)},
+                         {"known", line.known},
+                         {"mean", line.measured.mean()},
+                         {"ratio_max", line.ratio_max},
+                         {"within", line.within},
+                         {"remark", or_null(line.remark)},
+                         {"campaigns", line.measured.campaigns},
+                         {"found", line.measured.found},
+                         {"runs", line.measured.runs},
+                         {"seconds", line.seconds}});
+    }
+    return text_of({{"within", result.within},
+                    {"count", result.count},
+                    {"explained", result.explained},
+                    {"portfolio_within", result.portfolio_within},
+                    {"portfolio_count", result.portfolio_count},
+                    {"means", std::move(means)},
                     {"interrupted", result.interrupted}});
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "heddle/simreactor/explore/known_counts.hpp"
+#include "heddle/simreactor/explore/known_means.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 
 namespace heddle {
@@ -34,6 +35,8 @@ struct SimrunOptions {
     std::span<const sim::Scenario> scenarios{};
     /// Programs whose number of traces is known, for `selfcheck`; may be empty.
     std::vector<sim::KnownCount> known_counts{};
+    /// Buggy programs whose mean number of schedules to the bug is known, for `selfcheck --samplers`; may be empty.
+    std::vector<sim::KnownMean> known_means{};
     /// First line of what the program says about itself when it is called without arguments; empty: what simrun is.
     std::string_view about{};
     /// Judges of every simulated run, besides a scenario's own; may be empty.

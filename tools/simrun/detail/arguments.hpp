@@ -32,8 +32,10 @@ struct Arguments {
     std::optional<trace::TimeLevel> time;
     bool on_libuv = false;                               ///< run
     std::string record;                                  ///< run; empty: none
-    sim::Strategy strategy = sim::Strategy::exhaustive;  ///< explore
+    sim::Strategy strategy = sim::Strategy::portfolio;   ///< explore
     std::optional<std::uint32_t> bound;                  ///< explore
+    sim::BoundKind bound_kind = sim::BoundKind::deviations;  ///< explore
+    std::uint32_t depth = 3;                             ///< explore: of pct
     Budget budget;                                       ///< explore
     std::string budget_text = "30s";                     ///< explore: as it was given
     std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
@@ -42,6 +44,7 @@ struct Arguments {
     std::optional<sim::Reduction> reduction;          ///< explore
     bool sharing_any = false;                         ///< explore
     bool all = false;                                 ///< selfcheck
+    bool samplers = false;                            ///< selfcheck
     std::string only;                                 ///< selfcheck: a part of the names; empty: all
     bool trap = false;                                ///< replay
     bool update = false;                              ///< replay

@@ -17,5 +17,7 @@ namespace heddle::detail {
 [[nodiscard]] ExitStatus diff_command(const Invocation& invocation, const Arguments& arguments);
 
 [[nodiscard]] ExitStatus selfcheck_command(const Invocation& invocation, const Arguments& arguments);
+/// selfcheck --samplers
+[[nodiscard]] ExitStatus selfcheck_samplers_command(const Invocation& invocation, const Arguments& arguments);
 
 }  // namespace heddle::detail

@@ -32,6 +32,7 @@ struct Snapshot {
     std::uint64_t runs = 0;
     std::uint64_t distinct = 0;
     std::uint32_t depth = 0;  ///< deviations of the present schedule; 0 is not shown
+    double schedules = 0;     ///< about so many there are; 0 is not shown
 };
 
 class Progress {

@@ -11,6 +11,7 @@
 
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/known_counts.hpp"
+#include "heddle/simreactor/explore/known_means.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/invocation.hpp"
 #include "heddle/traces/trace_diff.hpp"
@@ -75,6 +76,28 @@ struct SelfcheckResult {
     bool interrupted = false;
 };
 
+/// One mean of `selfcheck --samplers`.
+struct SamplerLine {
+    std::string call;
+    sim::Strategy strategy = sim::Strategy::pos;
+    double known = 0;      ///< of the portfolio: of the best sampler, as measured
+    double ratio_max = 0;  ///< that is allowed
+    sim::MeasuredMean measured;
+    double seconds = 0;
+    bool within = false;
+    std::string remark{};  ///< why it is not within
+};
+
+struct SamplersResult {
+    std::vector<SamplerLine> lines;
+    std::size_t count = 0;
+    std::size_t within = 0;
+    std::size_t explained = 0;  ///< not within, for a reason that is known
+    std::size_t portfolio_count = 0;
+    std::size_t portfolio_within = 0;
+    bool interrupted = false;
+};
+
 [[nodiscard]] std::string list_json(std::span<const sim::Scenario> scenarios);
 [[nodiscard]] std::string run_json(const RunResult& result);
 [[nodiscard]] std::string explore_json(const SearchResult& result);
@@ -82,6 +105,7 @@ struct SelfcheckResult {
 [[nodiscard]] std::string shrink_json(const ShrinkResult& result);
 [[nodiscard]] std::string diff_json(const trace::TraceDiff& diff);
 [[nodiscard]] std::string selfcheck_json(const SelfcheckResult& result);
+[[nodiscard]] std::string samplers_json(const SamplersResult& result);
 /// What ended the command with status 2 or 4.
 [[nodiscard]] std::string error_json(ExitStatus status, const std::string& text);
 
