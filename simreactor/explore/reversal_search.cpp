@@ -71,10 +71,12 @@ void Reversals::finish(const RunEnd& end) {
         std::size_t position = 0;
         while (position < asked_.size() && (!asked_[position].dispatch || asked_[position].steps < race.first)) { ++position; }
         if (position == asked_.size() || asked_[position].steps != race.first) { continue; }
-        reversal_.build(graph, race, race.second + 1);
         Plan plan{answers_before(position), {}, plan_.reversals + 1, race.first};
-        for (std::size_t item = 0; item < reversal_.size(); ++item) { plan.processes.push_back(graph.label_of(reversal_.pid(item))); }
-        if (!plan.processes.empty()) { plans_.push_back(std::move(plan)); }
+        for (StepIndex step = race.first + 1; step < race.second; ++step) {
+            if (!graph.happens_before(race.first, step)) { plan.processes.push_back(graph.label_of(graph.pid(step))); }
+        }
+        plan.processes.push_back(graph.label_of(graph.pid(race.second)));
+        plans_.push_back(std::move(plan));
     }
 }
 

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "heddle/simreactor/explore/strategy.hpp"
-#include "heddle/simreactor/explore/wakeup_tree.hpp"
 
 namespace heddle::sim {
 
@@ -61,7 +60,6 @@ private:
     bool dispatched_ = false;                 // a dispatch was answered, its step has not begun
     std::vector<Asked> asked_;
     std::uint32_t steps_ = 0;
-    Reversal reversal_;
 };
 
 }  // namespace heddle::sim
