@@ -13,9 +13,10 @@ bool CoverageMap::add(const TraceWatch& run) {
     for (const Race& race : races) {
         const Label first = graph.label_of(graph.pid(race.first));
         const Label second = graph.label_of(graph.pid(race.second));
-        for (const Foot& foot : graph.feet(race.second)) {
-            const std::span<const Foot> others = graph.feet(race.first);
-            if (std::ranges::none_of(others, [&](const Foot& other) { return conflict({&foot, 1}, {&other, 1}); })) { continue; }
+        for (const Foot& foot : graph.feet(race.second).feet) {
+            const std::span<const Foot> others = graph.feet(race.first).feet;
+            const auto meets = [&](const Foot& other) { return foot.cell == other.cell && conflicts(foot.mode, other.mode); };
+            if (std::ranges::none_of(others, meets)) { continue; }
             const std::uint64_t handed = hash_mix(hash_mix(first.value, second.value), foot.cell);
             fresh = features_.insert(hash_mix(handed, 1)).second || fresh;
         }
