@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bug programs of freed and missing objects: what one thread hands to another is gone, or not there yet.
 #include "heddle/properties/litmus/bugs.hpp"
 
 namespace heddle::prop {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/core/heddle.hpp"
+#include "heddle/core/run/runtime.hpp"
 #include "heddle/simreactor/chooser/coverage.hpp"
 #include "heddle/simreactor/explore/sampling.hpp"
 #include "heddle/simreactor/world/world.hpp"

@@ -36,13 +36,14 @@ void SampleTally::add(std::uint64_t trace) {
 
 void SampleTally::thin() {
     ++thinned_;
-    std::erase_if(counts_, [this](const auto& entry) { return !is_kept(entry.first); });
     once_ = twice_ = kept_samples_ = 0;
-    for (const auto& [trace, count] : counts_) {
-        kept_samples_ += count;
-        once_ += count == 1 ? 1 : 0;
-        twice_ += count == 2 ? 1 : 0;
-    }
+    std::erase_if(counts_, [this](const auto& entry) {
+        if (!is_kept(entry.first)) { return true; }
+        kept_samples_ += entry.second;
+        once_ += entry.second == 1 ? 1 : 0;
+        twice_ += entry.second == 2 ? 1 : 0;
+        return false;
+    });
 }
 
 Estimate SampleTally::unseen_mass() const {
