@@ -167,7 +167,8 @@ TEST(BugPrograms, HaveAsManyTracesAsTheirDefinitionsSay) {
         {"litmus/work_steal:planted=0", 1'224},
     };
     for (const auto& [text, traces] : known) {
-        const std::string name = std::string(text) + (std::string(text).find(':') == std::string::npos ? ":" : ",") + "start=together,use=counting";
+        const std::string plain = text;
+        const std::string name = plain + (plain.find(':') == std::string::npos ? ":" : ",") + "start=together,use=counting";
         const sim::Count count = sim::count_traces(call_of(name).program(), {.reduction = sim::Reduction::source});
         EXPECT_TRUE(count.complete) << name << ": " << count.violation;
         EXPECT_EQ(count.traces, traces) << name;

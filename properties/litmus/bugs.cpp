@@ -310,7 +310,8 @@ sim::Scenario bug_scenario(std::string name, std::string about, std::vector<sim:
     };
     parameters.push_back(word("start", "main starts and joins the others, or all are there at once", {"staged", "together"}));
     parameters.push_back(number("pad", "steps without a cell before each start", 0, 0, 64));
-    parameters.push_back(word("use", "sampling: a failure ends the run, locks are handed on by a choice; counting: neither", {"sampling", "counting"}));
+    parameters.push_back(word("use", "sampling: a failure ends the run, locks are handed on by a choice; counting: neither",
+                              {"sampling", "counting"}));
     return litmus_scenario(std::move(name), std::move(about), std::move(parameters), [build = std::move(build)](const Parameters& given) {
         Litmus litmus = build(given);
         litmus.sample(sampling_of(given));
@@ -336,7 +337,8 @@ std::vector<sim::Scenario> litmus_bugs() {
          number("second", "readers; 0: by n", 0, 0, 100)},
         [](const Parameters& p) {
             const auto [first, second] = twostage_split(p.integer("n"));
-            return twostage(p.integer("first") > 0 ? p.integer("first") : first, p.integer("second") > 0 ? p.integer("second") : second);
+            return twostage(p.integer("first") > 0 ? p.integer("first") : first,
+                            p.integer("second") > 0 ? p.integer("second") : second);
         });
     add("bluetooth_driver", "a driver that stops while a request is between its check and its work", {},
         [](const Parameters&) { return bluetooth_driver(); });

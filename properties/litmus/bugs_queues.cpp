@@ -54,7 +54,9 @@ public:
             std::vector<std::int64_t> copied;
             for (std::int64_t i = 0; i < count; ++i) { copied.push_back(t.read(slot(own, head + i))); }
             const std::size_t larger = own.array + 1;
-            for (std::size_t i = 0; i < copied.size(); ++i) { t.machine().at(arrays_.at(larger)[static_cast<std::int64_t>(i)]) = copied[i]; }
+            for (std::int64_t i = 0; i < count; ++i) {
+                t.machine().at(arrays_.at(larger)[i]) = copied[static_cast<std::size_t>(i)];
+            }
             own.array = larger;
             own.mask = 2 * own.mask + 1;
             t.write(head_, 0);
@@ -114,7 +116,8 @@ public:
     [[nodiscard]] std::string judge(Machine& machine) const {
         if (machine.object<Private>().unwritten) { return "a slot was taken that was never written"; }
         for (std::int64_t i = 0; i < options_.items; ++i) {
-            if (machine.at(taken_[i]) != 1) { return "item " + std::to_string(i) + " was taken " + std::to_string(machine.at(taken_[i])) + " times"; }
+            const std::int64_t times = machine.at(taken_[i]);
+            if (times != 1) { return "item " + std::to_string(i) + " was taken " + std::to_string(times) + " times"; }
         }
         return {};
     }

@@ -84,7 +84,9 @@ void read_bound(const std::string& text, Arguments& arguments) {
     for (const sim::BoundKind kind : {sim::BoundKind::delay, sim::BoundKind::reversal}) {
         const std::string prefix = std::string(sim::to_string(kind)) + ":";
         if (!text.starts_with(prefix)) { continue; }
-        if (!systematic && kind == sim::BoundKind::reversal) { refuse("--bound", "K, or delay:K with --strategy delay", trace::one_line(text)); }
+        if (!systematic && kind == sim::BoundKind::reversal) {
+            refuse("--bound", "K, or delay:K with --strategy delay", trace::one_line(text));
+        }
         if (systematic) { arguments.bound_kind = kind; }
         number.remove_prefix(prefix.size());
     }
