@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bug programs of freed and missing objects: what one thread hands to another is gone, or not there yet.
+// Bug programs from reported vulnerabilities of kernels and browsers: pointers that another thread clears or frees meanwhile.
 #include "heddle/properties/litmus/bugs.hpp"
 
 namespace heddle::prop {

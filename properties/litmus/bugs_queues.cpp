@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bug programs of queues and stacks without locks, and of the data structures that stand in for them.
+// Bug programs of queues, stacks and buffers, most of them without locks.
 #include "heddle/properties/litmus/bugs.hpp"
 
 #include <algorithm>
