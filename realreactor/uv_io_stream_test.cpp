@@ -286,6 +286,13 @@ TEST_F(TcpTest, ForeignDescriptorsAreRefusedAndStayTheCallers) {
 TEST_F(TcpTest, ExhaustedDescriptorsAreAnError) {
     run([] {
         Server server;
+        // A sanitizer that meets a type for the first time wants a descriptor of its own: one connection, and one error, before.
+        { const auto once = server.connect(); }
+        const auto nobody = [] {
+            Server gone;
+            return gone.at;
+        }();
+        EXPECT_EQ(code_of([&] { TcpStream::connect(nobody); }), ECONNREFUSED);
         rlimit limit{};
         ::getrlimit(RLIMIT_NOFILE, &limit);
         rlimit tight = limit;
