@@ -21,9 +21,7 @@ namespace {
 class UvEnvironment final : public OperationEnvironment {
 public:
     UvEnvironment() {
-        char name[] = "/tmp/heddle.XXXXXX";
-        EXPECT_NE(::mkdtemp(name), nullptr);
-        directory_ = name;
+        directory_ = real::testing::new_folder();
         // What libuv opens once in a process is open from here on.
         OperationSink sink;
         real::UvReactor first;

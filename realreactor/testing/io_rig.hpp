@@ -26,9 +26,7 @@ public:
 class IoTest : public ::testing::Test {
 protected:
     IoTest() {
-        char name[] = "/tmp/heddle.XXXXXX";
-        EXPECT_NE(::mkdtemp(name), nullptr);
-        directory = name;
+        directory = new_folder();
         run_once({}, [] {});  // what libuv opens once in a process is open from here on
     }
     ~IoTest() override { std::filesystem::remove_all(directory); }

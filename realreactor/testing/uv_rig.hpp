@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "heddle/core/seam/contract/harness.hpp"
@@ -24,6 +26,13 @@ namespace heddle::real::testing {
 
 using contract::ContractSink;
 using contract::Probe;
+
+/// A new folder where tests may write; the caller removes it.
+inline std::string new_folder() {
+    std::string name = ::testing::TempDir() + "heddle.XXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr) << name;
+    return name;
+}
 
 /// A gate between a test and a worker: the worker says that it has begun, and goes on when it may.
 class Gate {

@@ -43,15 +43,8 @@ bool PctChooser::changes_here() { return next_change_ < changes_.size() && chang
 std::uint32_t PctChooser::choose(const ChoicePoint& point) {
     if (!is_competition(point)) { return static_cast<std::uint32_t>(priorities_.prng().below(point.count)); }
     while (true) {
-        std::uint32_t best = 0;
-        std::uint64_t highest = 0;
-        for (std::uint32_t i = 0; i < point.count; ++i) {
-            const std::uint64_t priority = priorities_.of(process_of(point.candidates[i]));
-            if (priority > highest) {
-                highest = priority;
-                best = i;
-            }
-        }
+        const std::uint32_t best =
+            priorities_.highest(point.count, [&](std::uint32_t i) { return process_of(point.candidates[i]); });
         if (!changes_here()) { return best; }
         // The first change point has the highest of the low priorities.
         priorities_.lower(process_of(point.candidates[best]), changes_.size() - next_change_++);

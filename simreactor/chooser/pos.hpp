@@ -26,16 +26,7 @@ public:
     std::uint32_t choose(const ChoicePoint& point) override {
         if (!is_competition(point)) { return static_cast<std::uint32_t>(priorities_.prng().below(point.count)); }
         settle();
-        std::uint32_t best = 0;
-        std::uint64_t highest = 0;
-        for (std::uint32_t i = 0; i < point.count; ++i) {
-            const std::uint64_t priority = priorities_.of(process_of(point.candidates[i]));
-            if (priority > highest) {
-                highest = priority;
-                best = i;
-            }
-        }
-        return best;
+        return priorities_.highest(point.count, [&](std::uint32_t i) { return process_of(point.candidates[i]); });
     }
 
 private:

@@ -28,6 +28,20 @@ public:
         if (drawn.run != run_) { drawn = {prng_.next() | high, run_}; }
         return drawn.priority;
     }
+    /// The candidate, of `count`, whose process stands highest; the first of equals.
+    template <class ProcessOf>
+    [[nodiscard]] std::uint32_t highest(std::uint32_t count, ProcessOf&& process_of) {
+        std::uint32_t best = 0;
+        std::uint64_t most = 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const std::uint64_t priority = of(process_of(i));
+            if (priority > most) {
+                most = priority;
+                best = i;
+            }
+        }
+        return best;
+    }
     void redraw(std::uint32_t process) {
         if (process < drawn_.size()) { drawn_[process].run = 0; }
     }
