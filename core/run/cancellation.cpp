@@ -23,12 +23,10 @@ void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorVal
                              (waker.origin_ == Waker::Origin::cancel && waker.outcome_.error);
     const bool cancels = kind == CancelKind::forced || (kind == CancelKind::safe_cancel && !coroutine.started_);
     const bool accepted = cancels && !coroutine.finished_ && !out_of_reach && !undelivered;
+    // Whoever is the first request, or comes before its end, writes; who comes too late has found that out.
+    touch(who, "wait", accepted ? TouchMode::write : TouchMode::read);
     note(EventKind::cancel_requested, who, {}, static_cast<std::int64_t>(kind), accepted ? 1 : 0);
-    if (coroutine.finished_) {
-        touch(who, "wait", TouchMode::read);
-        return;
-    }
-    if (out_of_reach) { return; }
+    if (coroutine.finished_ || out_of_reach) { return; }
     if (!coroutine.registered_ && !coroutine.started_ && waker.status_ == WakerStatus::none) {
         // SCH-90: a request inside the spawn's `before` hook first does the rest of the enqueueing.
         waker.status_ = WakerStatus::queued;
@@ -40,7 +38,6 @@ void Scheduler::cancel(CoroutineCore& coroutine, CancelKind kind, const ErrorVal
         return;
     }
     if (!accepted) { return; }  // CAN-10: the first reason is kept
-    touch(who, "wait", TouchMode::write);
     coroutine.cancel_accepted_ = true;
     if (!coroutine.started_) {
         HEDDLE_ASSERT(waker.status_ == WakerStatus::queued, "CAN-4");

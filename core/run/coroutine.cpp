@@ -65,6 +65,12 @@ std::string CoroutineCore::describe() const {
 
 void CoroutineCore::drop_handle() {
     HEDDLE_ASSERT(handles_ > 0, "a handle is released once");
+    // Nobody sees it go, unless it is the last one of a coroutine that failed: that one's error is reported at once (ERR-9).
+    if (ambient_scheduler() == &scheduler() && scheduler().observed()) [[unlikely]] {
+        const bool may_report = finished_ && error_ && !error_.is_cancellation();
+        scheduler().touch(label_, "handles", may_report ? TouchMode::write : TouchMode::add);
+        if (may_report) { scheduler().touch(scheduler().loop_label_, "unhandled", TouchMode::write); }
+    }
     if (--handles_ == 0 && error_kept_) {
         // ERR-9: nobody awaited it, and now nobody can.
         forget_kept_error();
@@ -73,7 +79,17 @@ void CoroutineCore::drop_handle() {
     drop_reference();
 }
 
+void CoroutineCore::look() const {
+    // What is left of a finished one may outlive its runtime, and be looked at then.
+    if (ambient_scheduler() == &scheduler()) { scheduler().touch(label_, "state", TouchMode::read); }
+}
+
+void CoroutineCore::touch_set_up(std::string_view field) const {
+    if (ambient_scheduler() == &scheduler()) { scheduler().touch(label_, field, TouchMode::write); }
+}
+
 void CoroutineCore::forget_kept_error() {
+    touch_set_up("handles");
     error_kept_ = false;
     scheduler().kept_errors_.remove(*this);
 }
@@ -123,6 +139,7 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, Sou
     const bool implicit = !chosen;
     ScopeCore* const scope = implicit ? current_scope() : &chosen.core();
     bool born_zombie = false;
+    touch(scope->label(), "flag", TouchMode::read);
     if (scope->private_) { throw AsyncError("spawn: the scheduler's scope takes no coroutines"); }
     if (!scope->is_open()) {
         // SCP-12 to SCP-14: only a zombie may go on spawning into its own scope, and what it spawns is a zombie.
@@ -233,17 +250,33 @@ void CoroutineHandle::cancel(const ErrorValue& reason) const {
 void CoroutineHandle::cancel(std::string_view reason) const { cancel(ErrorValue::make<AsyncCancellation>(std::string(reason))); }
 
 void CoroutineHandle::finally(UniqueFunction<void(CoroutineHandle)> handler) const {
-    if (core().is_completed()) {
+    if (looked().is_completed()) {
         handler(*this);
         return;
     }
+    core().touch_set_up("state");
     core().scheduler().add_finally(core(), std::move(handler));
 }
 
+CoroutineCore& CoroutineHandle::looked() const {
+    core().look();
+    return core();
+}
+
+CoroutineCore& CoroutineHandle::watched() const {
+    core().look();
+    if (Scheduler* scheduler = ambient_scheduler(); scheduler == &core().scheduler()) {
+        scheduler->touch(core().label(), "wait", TouchMode::read);
+    }
+    return core();
+}
+
 std::size_t CoroutineHandle::add_switch_handler(SwitchHandler& handler) const {
+    core().touch_set_up("wait");
     return core().scheduler().add_switch_handler(&core(), handler);
 }
 void CoroutineHandle::remove_switch_handler(SwitchHandler& handler) const {
+    core().touch_set_up("wait");
     core().scheduler().remove_switch_handler(core(), handler);
 }
 
@@ -253,7 +286,7 @@ const CoroutineHandle& CoroutineHandle::as_hi_priority() const {
 }
 
 std::vector<std::string> CoroutineHandle::stack_trace() const {
-    const CoroutineState state = core().state();
+    const CoroutineState state = watched().state();
     if (state != CoroutineState::waiting && state != CoroutineState::ready) { return {}; }
     const CoroutineCore& c = core();
     return {std::string("suspended at ") + (c.suspend_file() != nullptr ? c.suspend_file() : "unknown") + ":" +
@@ -262,6 +295,7 @@ std::vector<std::string> CoroutineHandle::stack_trace() const {
 }
 
 void CoroutineHandle::set_dispose_hook(UniqueFunction<void(CoroutineCore&)> hook) const {
+    core().touch_set_up("state");
     core().set_dispose_hook(std::move(hook));
 }
 

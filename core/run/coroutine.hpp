@@ -128,6 +128,9 @@ public:
         if (error_kept_) [[unlikely]] { forget_kept_error(); }
     }
     [[nodiscard]] bool replay(Outcome& outcome) const override;
+    void look() const override;
+    /// Something is added that its end ("state") or its switches ("wait") will meet.
+    void touch_set_up(std::string_view field) const;
 
     // ── where it is (SCH-10) ──
 
@@ -271,17 +274,17 @@ public:
     [[nodiscard]] CoroutineId id() const { return core().id(); }
     [[nodiscard]] std::string_view name() const { return core().name(); }
     [[nodiscard]] Label label() const { return core().label(); }
-    [[nodiscard]] CoroutineState state() const { return core().state(); }
-    [[nodiscard]] bool is_started() const { return core().is_started(); }
-    [[nodiscard]] bool is_queued() const { return core().is_queued(); }
-    [[nodiscard]] bool is_running() const { return core().is_running(); }
-    [[nodiscard]] bool is_suspended() const { return core().is_suspended(); }
-    [[nodiscard]] bool is_completed() const { return core().is_completed(); }
-    [[nodiscard]] bool is_cancelled() const { return core().is_cancelled(); }
-    [[nodiscard]] bool is_cancellation_requested() const { return core().is_cancellation_requested(); }
-    [[nodiscard]] bool is_zombie() const { return core().is_zombie(); }
+    [[nodiscard]] CoroutineState state() const { return watched().state(); }
+    [[nodiscard]] bool is_started() const { return watched().is_started(); }
+    [[nodiscard]] bool is_queued() const { return watched().is_queued(); }
+    [[nodiscard]] bool is_running() const { return watched().is_running(); }
+    [[nodiscard]] bool is_suspended() const { return watched().is_suspended(); }
+    [[nodiscard]] bool is_completed() const { return looked().is_completed(); }
+    [[nodiscard]] bool is_cancelled() const { return watched().is_cancelled(); }
+    [[nodiscard]] bool is_cancellation_requested() const { return watched().is_cancellation_requested(); }
+    [[nodiscard]] bool is_zombie() const { return watched().is_zombie(); }
     /// The error it ended with; empty until it finished, and after a normal end (SCH-9). Never suspends.
-    [[nodiscard]] ErrorValue error() const { return core().error(); }
+    [[nodiscard]] ErrorValue error() const { return looked().error(); }
 
     /// Requests a forced cancellation (CAN-4). Returns at once, never switches; the first undelivered reason is kept.
     /// @param reason  must be of the Cancellation family, else ValueError and nothing happens (CAN-5); empty: AsyncCancellation
@@ -301,7 +304,14 @@ public:
     /// Run once at F7 of its finalization; must not suspend (SCH-28).
     void set_dispose_hook(UniqueFunction<void(CoroutineCore&)> hook) const;
 
+protected:
+    /// core(), and a search hears that somebody finds out how it ended, or that it did not.
+    [[nodiscard]] CoroutineCore& looked() const;
+
 private:
+    /// Likewise, what it is doing at the moment.
+    [[nodiscard]] CoroutineCore& watched() const;
+
     CoroutineCore* core_ = nullptr;
 };
 
@@ -370,7 +380,7 @@ public:
     [[nodiscard]] const std::optional<typename detail::CoroutineOf<T>::Stored>& result() const {
         // While its captures are still being destroyed the value is there already, but the coroutine is not finished.
         static const std::optional<typename detail::CoroutineOf<T>::Stored> none;
-        return core().is_completed() ? static_cast<detail::CoroutineOf<T>&>(core()).result() : none;
+        return looked().is_completed() ? static_cast<detail::CoroutineOf<T>&>(core()).result() : none;
     }
 };
 

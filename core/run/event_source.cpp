@@ -99,6 +99,10 @@ void EventSource::run_pass(const Outcome& outcome) {
     if (thrown) { scheduler_.record_unhandled(thrown); }  // EVT-8
 }
 
+void EventSource::look() const {
+    if (scheduler_.observed() && !waits_unseen_) [[unlikely]] { scheduler_.touch(label(), "state", TouchMode::read); }
+}
+
 void EventSource::drop_callbacks() {
     while (EventCallback* callback = callbacks_.front()) { unsubscribe(*callback); }
 }
@@ -107,6 +111,7 @@ EventSource* live_token(EventSource* token) {
     if (token == nullptr) { return nullptr; }
     token->mark_used();
     token->settle();
+    token->look();
     if (!token->is_closed()) { return token; }
     if (token->is_disarmed()) { return nullptr; }
     Outcome fired;
@@ -123,7 +128,7 @@ Ref<OneShotEvent> OneShotEvent::make(Scheduler& scheduler, const char* name) {
 
 bool OneShotEvent::complete(std::int64_t value) {
     if (is_closed()) {
-        scheduler().touch(label_, "state", TouchMode::read);
+        look();
         return false;
     }
     if (!waits_unseen()) { scheduler().touch(label_, "state", TouchMode::write); }
@@ -133,8 +138,11 @@ bool OneShotEvent::complete(std::int64_t value) {
 }
 
 bool OneShotEvent::fail(ErrorValue error) {
-    if (is_closed()) { return false; }
-    scheduler().touch(label_, "state", TouchMode::write);
+    if (is_closed()) {
+        look();
+        return false;
+    }
+    if (!waits_unseen()) { scheduler().touch(label_, "state", TouchMode::write); }
     outcome_ = {0, false, std::move(error)};
     notify_and_close(outcome_);
     return true;

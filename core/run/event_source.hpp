@@ -157,6 +157,11 @@ public:
     /// (TouchMode::take); set before anybody waits.
     void leave_waits_unseen() { waits_unseen_ = true; }
     [[nodiscard]] bool waits_unseen() const { return waits_unseen_; }
+    /// It ends by the last of several things that may happen in any order, each of which says so to who waits (TouchMode::add, give).
+    void let_ends_commute() { ends_commute_ = true; }
+    [[nodiscard]] bool ends_commute() const { return ends_commute_; }
+    /// Somebody finds out whether it is over: part of the footprint of the running step.
+    virtual void look() const;
 
     // ── as a token (AWT-10, TMO-02) ──
 
@@ -211,6 +216,7 @@ private:
     bool error_handled_ = false;
     bool used_ = false;
     bool waits_unseen_ = false;
+    bool ends_commute_ = false;
 };
 
 /// The token of a wait that is about to begin, marked as used. @param token may be null

@@ -73,9 +73,11 @@ void Scheduler::finalize(CoroutineCore& coroutine) {
     coroutine.set_closed();
     const bool is_cancellation = coroutine.error_ && coroutine.error_.is_cancellation();
     if (observed()) [[unlikely]] {
-        touch(coroutine.label_, "state", TouchMode::write);
         note(EventKind::finished, coroutine.label_, {}, !coroutine.error_ ? 0 : is_cancellation ? 2 : 1, 0,
              coroutine.error_ ? std::string_view(coroutine.error_.describe()) : std::string_view());
+        // Behind the event: for one that was cancelled before it ran, that is where its step begins.
+        touch(coroutine.label_, "state", TouchMode::write);
+        if (coroutine.error_ && !is_cancellation) { touch(coroutine.label_, "handles", TouchMode::read); }  // whether one can keep it
     }
     // F3
     if (coroutine.has_switch_handlers_) [[unlikely]] {

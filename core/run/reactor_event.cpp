@@ -108,7 +108,7 @@ void ReactorEvent::on_delivery(const Delivery& delivery) {
         outcome = {0, false, *task_error_};
     }
     if (kind_ == SourceKind::timer) { outcome.has_value = false; }
-    scheduler().touch(label_, "armed", TouchMode::write, static_cast<std::uint64_t>(delivery.value));
+    scheduler().touch(label_, "state", TouchMode::write);
     if (one_shot_) {
         outcome_ = outcome;
         has_outcome_ = true;

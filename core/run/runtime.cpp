@@ -35,6 +35,7 @@ void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const 
     if (token != nullptr && token == current_ && in_coroutine()) {
         throw AsyncError("await: a coroutine cannot be the token of its own wait");
     }
+    touch(target.label_, "state", TouchMode::read);
     if (!target.finished_) {
         CoroutineCore& self = require_suspendable("await");
         if (&self == &target) { throw AsyncError("await: a coroutine cannot wait for itself"); }  // AWT-7
@@ -54,7 +55,6 @@ void Scheduler::await_finished(CoroutineCore& target, EventSource* token, const 
         return;
     }
     target.mark_used();
-    touch(target.label_, "state", TouchMode::read);
     target.mark_observed();
     if (target.error_) { target.error_.rethrow(); }
 }

@@ -50,6 +50,12 @@ CoroutineCore& Scheduler::take_next() {
 void Scheduler::after_wake(CoroutineCore& coroutine) {
     // SCH-26, SCH-27: in a scheduler phase the subscriptions go at the flush point, elsewhere now.
     if (!coroutine.waker_.has_subscriptions()) { return; }
+    if (observed()) [[unlikely]] {
+        // Whoever ends a wait takes it away from all that could have ended it: each of them may come before, or too late.
+        for (const EventSource* event : coroutine.waker_.events()) {
+            if (!event->waits_unseen()) { touch(event->label(), "state", TouchMode::read); }
+        }
+    }
     if (in_phase_) {
         if (!coroutine.waker_.flush_pending_) {
             coroutine.waker_.flush_pending_ = true;
@@ -71,7 +77,9 @@ bool Scheduler::resume(CoroutineCore& coroutine, EventSource* by, const Outcome&
     Waker& waker = coroutine.waker_;
     switch (waker.status_) {
         case WakerStatus::waiting: {
-            if (by == nullptr || !by->waits_unseen()) { touch(coroutine.label_, "wait", TouchMode::write); }
+            if (by == nullptr || !by->waits_unseen()) {
+                touch(coroutine.label_, "wait", by != nullptr && by->ends_commute() ? TouchMode::add : TouchMode::write);
+            }
             waker.outcome_ = outcome;
             waker.origin_ = Waker::Origin::event;
             if (in_phase_ && &coroutine == current_) {
@@ -85,6 +93,7 @@ bool Scheduler::resume(CoroutineCore& coroutine, EventSource* by, const Outcome&
             return true;
         }
         case WakerStatus::none:
+            touch(coroutine.label_, "wait", TouchMode::read);
             if (&coroutine != current_ || !waker.has_subscriptions()) { throw AsyncError("not suspended: " + coroutine.title()); }
             waker.outcome_ = outcome;
             waker.origin_ = Waker::Origin::event;
@@ -93,6 +102,7 @@ bool Scheduler::resume(CoroutineCore& coroutine, EventSource* by, const Outcome&
             after_wake(coroutine);
             return true;
         case WakerStatus::result:
+            touch(coroutine.label_, "wait", TouchMode::read);
             if (!waker.in_suspend_ && by == nullptr) { throw AsyncError("not suspended: " + coroutine.title()); }
             [[fallthrough]];
         case WakerStatus::queued:

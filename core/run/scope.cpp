@@ -36,6 +36,9 @@ ScopeCore::ScopeCore(Scheduler& scheduler, ScopeCore* parent, bool safe, std::st
     : EventSource(scheduler), id_{++scheduler.last_scope_id_}, label_(scheduler.object_label(name)), parent_(parent), safe_(safe) {
     if (parent_ != nullptr) {
         parent_->children_.push_back(*this);
+        scheduler.touch(parent_->label_, "children", TouchMode::add);
+        scheduler.touch(parent_->label_, "order", TouchMode::write);
+        scheduler.touch(parent_->label_, "settings", TouchMode::read);
     } else {
         scheduler.root_scopes_.push_back(this);
     }
@@ -98,12 +101,51 @@ std::string ScopeCore::describe() const {
     return "scope " + (label_ && book != nullptr ? book->text(label_) : "#" + std::to_string(id_.value));
 }
 
+/// A count of this scope has changed, and with it what is true of all above it: that they are completed, or drained. Changes commute,
+/// and so does what the last of them brings about: whoever waits for it comes behind all of them, each of which gives its part.
+void ScopeCore::touch_live(bool waits_count_it) const {
+    if (!scheduler().observed()) { return; }
+    for (const ScopeCore* at = this; at != nullptr; at = at->parent_) {
+        scheduler().touch(at->label_, "live", TouchMode::add);
+        for (const Waiter* waiter = waits_count_it ? at->waiters_.front() : nullptr; waiter != nullptr; waiter = at->waiters_.next(*waiter)) {
+            scheduler().touch(waiter->coroutine->label(), "wait", TouchMode::add);
+            scheduler().touch(waiter->coroutine->label(), "wait", TouchMode::give);
+        }
+    }
+}
+
+void ScopeCore::look() const {
+    if (ambient_scheduler() != &scheduler()) { return; }  // a terminated one may outlive its runtime
+    scheduler().touch(label_, "flag", TouchMode::read);
+    scheduler().touch(label_, "live", TouchMode::read);
+}
+
+void ScopeCore::look_at_children() const {
+    if (ambient_scheduler() != &scheduler()) { return; }
+    scheduler().touch(label_, "children", TouchMode::read);
+    scheduler().touch(label_, "order", TouchMode::read);
+}
+
+void ScopeCore::touch_settings(TouchMode mode) const {
+    if (ambient_scheduler() == &scheduler()) { scheduler().touch(label_, "settings", mode); }
+}
+
+void ScopeCore::bind(ScopeResource& resource) {
+    touch_settings(TouchMode::write);
+    resources_.push_back(&resource);
+}
+
+void ScopeCore::unbind(ScopeResource& resource) {
+    touch_settings(TouchMode::write);
+    std::erase(resources_, &resource);
+}
+
 void ScopeCore::add_member(CoroutineCore& coroutine, bool as_zombie) {
     coroutine.scope_ = this;
     coroutine.zombie_ = as_zombie;
     members_.push_back(coroutine);
     ++(as_zombie ? zombies_ : active_);
-    scheduler().touch(label_, "live", TouchMode::add);
+    touch_live();
 }
 
 void ScopeCore::remove_member(CoroutineCore& coroutine) {
@@ -111,19 +153,23 @@ void ScopeCore::remove_member(CoroutineCore& coroutine) {
     std::size_t& count = coroutine.zombie_ ? zombies_ : active_;
     HEDDLE_ASSERT(count > 0, "INV-SCOPE-01");
     --count;
-    scheduler().touch(label_, "live", TouchMode::add);
+    touch_live();
 }
 
 void ScopeCore::count_zombie() {
     HEDDLE_ASSERT(active_ > 0, "INV-ZOM-02");
     --active_;
     ++zombies_;
+    touch_live();
 }
 
 // ── requests (SCP-15, SCP-16) ──
 
 void ScopeCore::request(Request request, CancelKind kind, const ErrorValue& reason) {
-    if (terminated_) { return; }
+    if (terminated_) {
+        look();
+        return;
+    }
     const Ref<ScopeCore> alive(this);
     cascade(request, kind, reason ? reason : ErrorValue::make<AsyncCancellation>("the scope was cancelled"), nullptr);
     evaluate();  // SCP-18
@@ -169,6 +215,9 @@ void ScopeCore::cascade(Request request, CancelKind kind, const ErrorValue& reas
 void ScopeCore::begin_request(Request request, CancelKind kind, const ErrorValue& reason) {
     scheduler().note(EventKind::scope_requested, {}, label_, static_cast<std::int64_t>(kind), static_cast<std::int64_t>(request));
     scheduler().touch(label_, "flag", TouchMode::write);
+    scheduler().touch(label_, "live", TouchMode::read);  // its members
+    scheduler().touch(label_, "settings", TouchMode::read);
+    scheduler().touch(label_, "children", TouchMode::read);
     cancelled_ = true;
     if (!reason_) { reason_ = reason; }
     if (request == Request::dispose) { set_closed_flag(); }
@@ -277,6 +326,7 @@ bool ScopeCore::terminate_alone() {
     notify_waiters(News::counters);
     terminating_ = false;
     if (!members_.empty() || !children_.empty()) { return false; }  // somebody who was told made a child of it
+    touch_settings(TouchMode::read);
     if (!finally_handlers_.empty()) {
         std::vector<UniqueFunction<void(ScopeRef)>> handlers = std::exchange(finally_handlers_, {});
         if (scheduler().state() != Scheduler::State::active || scheduler().loop_ended_ || scheduler().unwinding_rest_) {
@@ -300,6 +350,8 @@ bool ScopeCore::terminate_alone() {
 void ScopeCore::finish_termination() {
     HEDDLE_ASSERT(members_.empty() && children_.empty(), "INV-SCOPE-03");
     terminated_ = true;
+    touch_live(false);
+    if (parent_ != nullptr) { scheduler().touch(parent_->label_, "children", TouchMode::add); }
     scheduler().note(EventKind::scope_terminated, {}, label_);
     disarm_disposal();
     notify_waiters(News::counters);
@@ -334,6 +386,8 @@ bool ScopeCore::evaluate_alone() {
         evaluate_again_ = true;
         return false;
     }
+    // Here it shows who of them is the last: its handlers are named after it, and subscribers are told by it.
+    if (subscriber_count() > 0 || !finally_handlers_.empty()) { scheduler().touch(label_, "live", TouchMode::write); }
     if (waiters_.empty() && !cancelled_ && (main_ || active_ + zombies_ > 0)) { return true; }  // nobody to tell, nothing to end
     const Ref<ScopeCore> alive(this);
     evaluating_ = true;
@@ -364,7 +418,9 @@ void ScopeCore::drop_scope_handle() {
     HEDDLE_ASSERT(handles_ > 0, "a scope handle is released once");
     const Ref<ScopeCore> alive(this);
     --handles_;
+    look();
     if (terminated_ || handles_ > 0) { return; }
+    scheduler().touch(label_, "flag", TouchMode::write);
     if (can_terminate()) {  // SCP-21
         evaluate();
         return;
@@ -420,6 +476,7 @@ bool ScopeCore::propagate(ErrorValue& error, CoroutineCore* coroutine) {
     bool below = false;
     for (Ref<ScopeCore> at(this); at; below = true) {
         if (at->main_) { return false; }
+        at->touch_settings(TouchMode::read);
         if (below && at->child_handler_ && at->call_handler(at->child_handler_, coroutine, error)) { return true; }
         if (at->error_handler_ && at->call_handler(at->error_handler_, coroutine, error)) { return true; }
         const CancelKind kind = at->safe_ ? CancelKind::safe_cancel : CancelKind::forced;
@@ -490,7 +547,9 @@ void ScopeCore::wait(Waiter& waiter, EventSource* token, SourceLocation at) {
     Scheduler& runtime = scheduler();
     CoroutineCore& self = runtime.require_suspendable("await on a scope");
     waiter.coroutine = &self;
+    look();
     waiter.event = OneShotEvent::make(runtime, "scope");
+    waiter.event->let_ends_commute();
     struct Leave {
         ScopeCore& scope;
         Waiter& waiter;

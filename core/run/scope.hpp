@@ -27,6 +27,7 @@
 #include "heddle/core/run/coroutine.hpp"
 #include "heddle/core/run/event_source.hpp"
 #include "heddle/core/run/one_shot.hpp"
+#include "heddle/core/seam/footprint.hpp"
 
 namespace heddle {
 
@@ -59,6 +60,9 @@ public:
     [[nodiscard]] ScopeCore* parent() const { return parent_; }
     [[nodiscard]] std::size_t active() const { return active_; }
     [[nodiscard]] std::size_t zombies() const { return zombies_; }
+    void look() const override;
+    void look_at_children() const;
+    void touch_settings(TouchMode mode) const;
     [[nodiscard]] bool is_cancelled() const { return cancelled_; }
     [[nodiscard]] bool is_closed_flag() const { return closed_flag_; }
     [[nodiscard]] bool is_terminated() const { return terminated_; }
@@ -84,8 +88,8 @@ public:
     [[nodiscard]] std::shared_ptr<void>& context_slot() { return context_slot_; }
     [[nodiscard]] const std::shared_ptr<void>& context_slot() const { return context_slot_; }
 
-    void bind(ScopeResource& resource) { resources_.push_back(&resource); }
-    void unbind(ScopeResource& resource) { std::erase(resources_, &resource); }
+    void bind(ScopeResource& resource);
+    void unbind(ScopeResource& resource);
 
 private:
     friend class Scheduler;
@@ -107,6 +111,7 @@ private:
     ~ScopeCore() override;
     void dispose() override;
 
+    void touch_live(bool waits_count_it = true) const;
     void add_member(CoroutineCore& coroutine, bool as_zombie);
     void remove_member(CoroutineCore& coroutine);
     /// Counters only: the transition of ZOM-3 steps 3 and 4.
@@ -186,10 +191,10 @@ public:
     friend bool operator==(const ScopeRef&, const ScopeRef&) = default;
 
     [[nodiscard]] ScopeId id() const { return core().id(); }
-    [[nodiscard]] bool is_cancelled() const { return core().is_cancelled(); }
-    [[nodiscard]] bool is_closed() const { return core().is_closed_flag() || core().is_terminated(); }
+    [[nodiscard]] bool is_cancelled() const { return looked().is_cancelled(); }
+    [[nodiscard]] bool is_closed() const { return looked().is_closed_flag() || core().is_terminated(); }
     /// TERMINATED, or no active coroutine in the whole subtree (SCP-8).
-    [[nodiscard]] bool is_finished() const { return core().is_terminated() || core().completed(); }
+    [[nodiscard]] bool is_finished() const { return looked().is_terminated() || core().completed(); }
     [[nodiscard]] std::vector<ScopeRef> child_scopes() const;
 
     /// Requests of SCP-15. They return at once, never switch and never throw, argument errors and the main scope (AsyncError, SCP-9)
@@ -226,6 +231,9 @@ public:
     [[nodiscard]] Scope inherit() const;
 
 private:
+    /// core(), and a search hears that somebody finds out what became of it.
+    [[nodiscard]] ScopeCore& looked() const;
+
     Ref<ScopeCore> core_;
 };
 

@@ -16,7 +16,13 @@ ScopeCore& ScopeRef::core() const {
     return *core_;
 }
 
+ScopeCore& ScopeRef::looked() const {
+    core().look();
+    return core();
+}
+
 std::vector<ScopeRef> ScopeRef::child_scopes() const {
+    core().look_at_children();
     std::vector<ScopeRef> scopes;
     const auto& children = core().children();
     for (ScopeCore* child = children.front(); child != nullptr; child = children.next(*child)) { scopes.emplace_back(child); }
@@ -54,27 +60,32 @@ void ScopeRef::dispose_after_timeout(Duration timeout) const {
 }
 
 const ScopeRef& ScopeRef::as_not_safely() const {
+    core().touch_settings(TouchMode::write);
     core().safe_ = false;
     return *this;
 }
 
 const ScopeRef& ScopeRef::allow_zombies() const {
+    core().touch_settings(TouchMode::write);
     core().safe_ = true;
     return *this;
 }
 
 void ScopeRef::set_exception_handler(ScopeErrorHandler handler) const {
     refuse_main(core(), "set_exception_handler");
+    core().touch_settings(TouchMode::write);
     core().error_handler_ = std::move(handler);
 }
 
 void ScopeRef::set_child_scope_exception_handler(ScopeErrorHandler handler) const {
     refuse_main(core(), "set_child_scope_exception_handler");
+    core().touch_settings(TouchMode::write);
     core().child_handler_ = std::move(handler);
 }
 
 void ScopeRef::finally(UniqueFunction<void(ScopeRef)> handler) const {
-    if (core().is_terminated()) {
+    core().touch_settings(TouchMode::write);
+    if (looked().is_terminated()) {
         handler(*this);
         return;
     }
@@ -84,9 +95,11 @@ void ScopeRef::finally(UniqueFunction<void(ScopeRef)> handler) const {
 void ScopeRef::await_completion(EventSource& token, SourceLocation at) const {
     ScopeCore& scope = core();
     token.mark_used();
+    scope.look();
     if (scope.is_terminated()) { return; }  // the runtime may be gone, too
     Scheduler& runtime = scope.scheduler();
-    if (!runtime.in_coroutine() || (scope.is_closed_flag() && scope.drained())) { return; }
+    if (!runtime.in_coroutine()) { return; }
+    if (scope.is_closed_flag() && scope.drained()) { return; }
     if (scope.is_cancelled()) {
         if (scope.completed()) { return; }
         (scope.reason_ ? scope.reason_ : ErrorValue::make<AsyncCancellation>("the scope was cancelled")).rethrow();
@@ -102,9 +115,11 @@ void ScopeRef::await_completion(EventSource& token, SourceLocation at) const {
 void ScopeRef::await_after_cancellation(const AwaitErrorHandler& handler, EventSource* token, SourceLocation at) const {
     ScopeCore& scope = core();
     if (token != nullptr) { token->mark_used(); }
+    scope.look();
     if (scope.is_terminated()) { return; }
     Scheduler& runtime = scope.scheduler();
-    if (!runtime.in_coroutine() || scope.drained()) { return; }
+    if (!runtime.in_coroutine()) { return; }
+    if (scope.drained()) { return; }
     if (!scope.is_cancelled() && !scope.is_closed_flag()) {
         throw AsyncError("await_after_cancellation: the scope was neither cancelled nor disposed");
     }
@@ -118,7 +133,7 @@ void ScopeRef::await_after_cancellation(const AwaitErrorHandler& handler, EventS
 }
 
 Scope ScopeRef::inherit() const {
-    if (core().is_terminated()) { throw AsyncError("inherit: the parent scope is terminated"); }
+    if (looked().is_terminated()) { throw AsyncError("inherit: the parent scope is terminated"); }
     const Ref<ScopeCore> child = core().scheduler().make_scope(&core(), core().is_safe(), "scope");
     return Scope(*child);
 }

@@ -200,6 +200,7 @@ void Scheduler::record_unhandled(ErrorValue error) {
         seen("runtime.error_after_the_run");  // ERR-9: a diagnostic, never thrown
         return;
     }
+    touch(loop_label_, "unhandled", TouchMode::write);  // which is the newest shows (SCH-74)
     pending_ = error.with_previous(pending_);
 }
 
@@ -219,7 +220,9 @@ void Scheduler::handle_pending() {
 
 void Scheduler::shutdown(const ErrorValue& reason) {
     if (reason && !reason.is_cancellation()) { throw ValueError("shutdown: the reason must be a Cancellation, found " + reason.describe()); }
-    if (state_ != State::active || shutting_down_) { return; }
+    if (state_ != State::active) { return; }
+    touch(loop_label_, "unhandled", TouchMode::write);  // the first of them begins it, an error after that the second phase
+    if (shutting_down_) { return; }
     shutting_down_ = true;
     note(EventKind::shutdown_begun);
     if (pending_) { exit_ = std::exchange(pending_, {}).with_previous(exit_); }

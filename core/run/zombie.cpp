@@ -26,6 +26,7 @@ void Scheduler::make_zombie(CoroutineCore& coroutine) {
                                  (waker.origin_ == Waker::Origin::cancel && waker.outcome_.error);
     if (about_to_unwind) { return; }
     coroutine.zombie_ = true;
+    touch(coroutine.label_, "wait", TouchMode::write);
     ScopeCore& scope = *coroutine.scope_;
     scope.count_zombie();
     HEDDLE_ASSERT(active_count_ > 0, "INV-ZOM-02");

@@ -20,6 +20,7 @@ void visit(EventSource& event) {
     event.mark_used();
     event.on_awaited();
     event.settle();
+    event.look();
 }
 
 /// The outcome of an event that is over, which counts as delivered from here on (ERR-9). Throws AsyncError if it keeps none (EVT-9).
@@ -34,6 +35,8 @@ Outcome outcome_of(EventSource& event) {
 struct Collector {
     const CollectOptions& options;
     Collected collected;
+    const Scheduler* scheduler = nullptr;  // with `waiter`, while it is parked
+    Label waiter{};
     std::size_t settled = 0;
     std::size_t succeeded = 0;
     ErrorValue first_error{};
@@ -41,6 +44,7 @@ struct Collector {
 
     void record(std::size_t index, const Outcome& outcome) {
         if (collected.settled[index]) { return; }
+        if (waiter) { scheduler->touch(waiter, "wait", TouchMode::write); }  // the order in which they come shows
         collected.settled[index] = true;
         collected.outcomes[index] = outcome;
         collected.order.push_back(index);
@@ -111,6 +115,8 @@ ErrorValue park(Scheduler& scheduler, std::span<EventSource* const> inputs, Even
                 if (context.done()) { scheduler.resume(self, &event, {0, false, context.failed() ? context.first_error : ErrorValue()}); }
             });
         }
+        context.scheduler = &scheduler;
+        context.waiter = self.label();
         scheduler.suspend({"await", at});
     } catch (const UnwindToken&) {
         throw;

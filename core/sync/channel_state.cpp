@@ -129,6 +129,7 @@ void ChannelState::settle_offer() {
 }
 
 std::uint64_t ChannelState::pop(void* to) {
+    scheduler().touch(object_label(), "closed", TouchMode::read);  // a close has sent away whom this would serve
     owes_offer_ = owes_commit_ = false;
     std::uint64_t number = 0;
     if (returned_ > 0) {
@@ -230,6 +231,7 @@ void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, Source
         update_guard();
         throw;
     }
+    scheduler().touch(object_label(), "closed", TouchMode::read);
     if (closed_) {  // the grant was voided (CHAN-23)
         entry.note(EventKind::handed_on);
         error().rethrow();
@@ -529,7 +531,10 @@ void ChannelState::take_back_receive() {
     touch_skip();
 }
 
-void ChannelState::touch_skip() const { scheduler().touch(object_label(), "skips", TouchMode::write); }
+void ChannelState::touch_skip() const {
+    scheduler().touch(object_label(), "closed", TouchMode::read);
+    scheduler().touch(object_label(), "skips", TouchMode::write);
+}
 
 void ChannelState::touch_send() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }

@@ -114,8 +114,8 @@ void FutureCore::add_consumer() {
 void FutureCore::drop_consumer() {
     HEDDLE_ASSERT(consumers_ > 0, "FS4");
     const Ref<FutureCore> alive(this);
+    scheduler().touch(label_, "state", TouchMode::write);  // the last of them ends something, and none knows that it is not
     if (--consumers_ == 0) {
-        scheduler().touch(label_, "state", TouchMode::write);
         if (!is_used() && !ignored_) { scheduler().report({"a future was dropped unused, created at " + created_at()}); }  // FUT-20
         if (!is_closed()) {
             if (children_.empty()) { release_source(); }  // FUT-09, FUT-17

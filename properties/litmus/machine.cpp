@@ -191,6 +191,8 @@ void Thread::own() { begin(Stated::cell, nobodys, TouchMode::read); }
 
 void Thread::start(BodyName body, std::string_view name) {
     own();
+    Scheduler& scheduler = machine_.scheduler();
+    if (together_ == 0) { scheduler.state_footprint(cell(scheduler.current_scope()->label(), "flag"), TouchMode::read); }
     const Litmus::Named& named = machine_.litmus_.bodies_[body.index];
     const std::string text(name.empty() ? std::string_view(named.name) : name);
     const std::shared_ptr<Machine> machine = machine_.self_.lock();

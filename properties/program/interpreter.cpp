@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "heddle/core/heddle.hpp"
@@ -104,13 +105,14 @@ private:
         }
     }
 
-    /// What a finished coroutine ended with is there, and stays.
+    /// What a finished coroutine ended with is there, and stays. Past the handles, which would tell a search that the program looks.
     void look_at_outcomes() {
         for (const Coroutine<int>& one : handles_) {
-            if (!one || !one.is_completed()) { continue; }
-            const ErrorValue error = one.error();
-            const Ended now{one.result().value_or(-1), error ? error.exception() : nullptr};
-            expect(one.result().has_value() != static_cast<bool>(error), "INV-SCHED-10", "a finished coroutine has no outcome, or two");
+            if (!one || !one.core().is_completed()) { continue; }
+            const ErrorValue error = one.core().error();
+            const std::optional<int>& result = static_cast<detail::CoroutineOf<int>&>(one.core()).result();
+            const Ended now{result.value_or(-1), error ? error.exception() : nullptr};
+            expect(result.has_value() != static_cast<bool>(error), "INV-SCHED-10", "a finished coroutine has no outcome, or two");
             const auto [known, is_new] = ended_.emplace(one.id(), now);
             expect(is_new || known->second == now, "INV-SCHED-10", "the outcome of a finished coroutine changed");
         }
@@ -344,9 +346,10 @@ private:
 
 }  // namespace
 
-sim::Program interpret(const ProgramData& program) {
-    return [shared = std::make_shared<const ProgramData>(program)] {
+sim::Program interpret(const ProgramData& program, Holds holds) {
+    return [shared = std::make_shared<const ProgramData>(program), holds] {
         const auto run = std::make_shared<Run>(shared);
+        if (holds == Holds::main) { coroutine_context().set(ContextKey::unique("run"), run); }
         static_cast<void>(run->body(0));
     };
 }

@@ -15,6 +15,12 @@
 
 namespace heddle::prop {
 
-[[nodiscard]] sim::Program interpret(const ProgramData& program);
+/// Who owns what a run's coroutines share: handles, events, scopes.
+enum class Holds : std::uint8_t {
+    last,  ///< it ends with the last of them, whichever that is
+    main,  ///< main's coroutine, which ends with the run: reference counts decide nothing
+};
+
+[[nodiscard]] sim::Program interpret(const ProgramData& program, Holds holds = Holds::last);
 
 }  // namespace heddle::prop
