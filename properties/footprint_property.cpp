@@ -110,7 +110,6 @@ constexpr std::array planted{
     Planted{"scope_tree", "main/scope", "children"},
     Planted{"scope_handlers", "main/scope", "settings"},
     Planted{"dropped_error", "main/fails", "handles"},
-    Planted{"shutdown", "loop", "unhandled"},
     Planted{"shared", "main/shared", "value"},
 };
 

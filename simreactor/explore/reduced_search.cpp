@@ -230,6 +230,7 @@ void ReducedSearch::on_event(const Event& event) {
             break;
         case EventKind::spawned:
         case EventKind::woken: graph_.enable(graph_.pid_of(event.who)); break;
+        case EventKind::became_zombie:  // how many are active beside it decides whether the epilogue's timer runs
         case EventKind::delivered:
         case EventKind::second_phase: reactor_seen_ = true; break;  // it is the loop's state from here on, and every dispatch reads it
         case EventKind::scope_requested:
