@@ -45,9 +45,13 @@ void History::on_event(const Event& event) {
     if (event.kind == EventKind::step_begin) { runs_ = event.who; }
     const Told told = told_of(event.kind);
     if (!told.told) { return; }
-    const Label subject = event.kind == EventKind::user ? runs_ : event.who ? event.who : event.what;
+    // A request that changes nothing is only known to who made it: two of them may come in either order, or around whatever else the
+    // coroutine still does.
+    const bool ignored = event.kind == EventKind::cancel_requested && event.b == 0;
+    const Label subject = event.kind == EventKind::user || ignored ? runs_ : event.who ? event.who : event.what;
     std::uint64_t& hash = hashes_[subject.value];
     hash = hash_mix(hash, static_cast<std::uint64_t>(event.kind) + 1);
+    if (ignored) { hash = hash_mix(hash, event.who.value); }
     if (told.what) { hash = hash_mix(hash, event.what.value); }
     if (told.a) { hash = hash_mix(hash, static_cast<std::uint64_t>(event.a)); }
     if (told.b) { hash = hash_mix(hash, static_cast<std::uint64_t>(event.b)); }

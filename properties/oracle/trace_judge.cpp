@@ -140,7 +140,8 @@ private:
             for (const auto& [label, text] : names_) {
                 for (const char* field : fields) {
                     for (std::uint64_t index = 0; index < 4; ++index) {
-                        if (search_.number_of(heddle::cell(Label{label}, field, index)) == cell) { name = text + "." + field + (index > 0 ? std::to_string(index) : ""); }
+                        if (search_.number_of(heddle::cell(Label{label}, field, index)) != cell) { continue; }
+                        name = text + "." + field + (index > 0 ? std::to_string(index) : "");
                     }
                 }
             }
