@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "heddle/traces/deadlock_text.hpp"
 #include "heddle/traces/trace_render.hpp"
 #include "heddle/traces/trace_text.hpp"
 
@@ -31,6 +32,17 @@ std::string clean(std::string_view text) {
     return line;
 }
 
+/// The same, line by line.
+std::string clean_lines(std::string_view text) {
+    std::string lines;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        lines += clean(text.substr(begin, end - begin)) + "\n";
+        begin = end + 1;
+    }
+    return lines;
+}
+
 /// A choice point's label without the count of its visits: "loop:arrival(post)#3" is "loop:arrival(post)".
 std::string without_ordinal(const std::string& label) {
     const std::size_t mark = label.rfind('#');
@@ -43,6 +55,10 @@ std::string without_ordinal(const std::string& label) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
     return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    return std::to_string(count) + " " + std::string(count == 1 ? one : many);
 }
 
 std::string in_words(const Decision& decision, bool again) {
@@ -79,7 +95,7 @@ std::string in_words(const Decision& decision, bool again) {
 
 std::string failure_text(const Trace& trace, std::string_view found, std::size_t width) {
     const Outcome& outcome = trace.outcome;
-    std::string text = "VIOLATED " + clean(outcome.invariant);
+    std::string text = (outcome.kind == OutcomeKind::crashed ? "CRASHED " : "VIOLATED ") + clean(outcome.invariant);
     if (!outcome.message.empty()) { text += ": " + clean(outcome.message); }
     text += "\n  where    ";
     text += outcome.step != 0 ? "step " + std::to_string(outcome.step) : "after the last step";
@@ -93,6 +109,7 @@ std::string failure_text(const Trace& trace, std::string_view found, std::size_t
     RenderOptions options;
     options.width = width;
     text += "\n" + render(trace, options) + "\n";
+    if (const std::string deadlock = deadlock_text(trace); outcome.invariant == "DEADLOCK" && !deadlock.empty()) { text += clean_lines(deadlock) + "\n"; }
     if (trace.recipe.reactor == "libuv") {
         return text +
                "What makes it happen was up to the operating system: a run on libuv takes no decisions of its own.\n";

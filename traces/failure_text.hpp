@@ -28,5 +28,7 @@ namespace heddle::trace {
 
 /// "1 deviation", "3 deviations".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+/// "1 crash", "3 crashes".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view one, std::string_view many);
 
 }  // namespace heddle::trace

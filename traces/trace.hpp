@@ -51,6 +51,8 @@ enum class OutcomeKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Order order);
 [[nodiscard]] std::string_view to_string(TimeLevel level);
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);
+/// True for those that say what failed in Outcome::invariant.
+[[nodiscard]] constexpr bool is_failure(OutcomeKind kind) { return kind == OutcomeKind::violation || kind == OutcomeKind::crashed; }
 
 /// Enough to run again with the same binary.
 struct Recipe {
@@ -152,7 +154,8 @@ struct TraceEvent {
 
 struct Outcome {
     OutcomeKind kind = OutcomeKind::ok;
-    std::string invariant;  ///< violated number ("INV-WAKE-03", "CHECK"); empty unless kind is violation
+    /// Violated number ("INV-WAKE-03", "CHECK"), or what the process died of ("SIGSEGV", "HANG"); empty unless is_failure(kind).
+    std::string invariant;
     std::string message;
     std::string file;  ///< for messages only (T1)
     std::int32_t line = 0;

@@ -209,7 +209,7 @@ public:
     std::string text() {
         for (const TraceEvent& event : trace_.events) { add(event); }
         flush_begin();
-        if (trace_.outcome.kind == OutcomeKind::violation && !violation_shown_) { add_violation({}); }
+        if (is_failure(trace_.outcome.kind) && !violation_shown_) { add_violation({}); }
         std::string text = header();
         const std::vector<bool> kept = rows_to_keep();
         for (std::size_t i = 0; i < rows_.size();) {
@@ -295,8 +295,8 @@ private:
         flush_begin();
         violation_shown_ = true;
         const Outcome& outcome = trace_.outcome;
-        const bool same = outcome.kind == OutcomeKind::violation && (note.empty() || note == outcome.invariant);
-        std::string text = ">>> VIOLATED " + printable(same ? outcome.invariant : note);
+        const bool same = is_failure(outcome.kind) && (note.empty() || note == outcome.invariant);
+        std::string text = (same && outcome.kind == OutcomeKind::crashed ? ">>> CRASHED " : ">>> VIOLATED ") + printable(same ? outcome.invariant : note);
         if (same && !outcome.message.empty()) { text += ": " + printable(outcome.message); }
         push({.text = std::move(text), .marked = true});
     }

@@ -427,7 +427,7 @@ std::optional<Inconsistency> find_inconsistency(const Trace& trace) {
         return Inconsistency{"/recipe/latency_max_ns", "no less than latency_min_ns",
                              std::to_string(trace.recipe.latency_max.count())};
     }
-    const bool violated = trace.outcome.kind == OutcomeKind::violation;
+    const bool violated = is_failure(trace.outcome.kind);
     if (violated == trace.outcome.invariant.empty()) {
         return Inconsistency{"/outcome/invariant",
                              violated ? "the violated invariant" : "none, as nothing was violated",

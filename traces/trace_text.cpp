@@ -70,7 +70,7 @@ std::string describe(const TraceEvent& event) {
 
 std::string describe(const Outcome& outcome) {
     std::string text(to_string(outcome.kind));
-    if (outcome.kind == OutcomeKind::violation) { text += " of " + outcome.invariant; }
+    if (is_failure(outcome.kind)) { text += " of " + outcome.invariant; }
     if (outcome.step != 0) { text += " at step " + std::to_string(outcome.step); }
     if (!outcome.who.empty()) { text += " in " + outcome.who; }
     if (!outcome.mode.empty()) { text += " (" + outcome.mode + ")"; }

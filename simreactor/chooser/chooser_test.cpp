@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heddle/simreactor/chooser/audit.hpp"
+#include "heddle/simreactor/chooser/bytes.hpp"
 #include "heddle/simreactor/chooser/delay.hpp"
 #include "heddle/simreactor/chooser/fifo.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
@@ -140,6 +141,19 @@ TEST(AuditChooser, PutsLateAlternativesIntoOneColumn) {
     AuditChooser audit{&random};
     static_cast<void>(walk(audit, 1'000, 50));
     EXPECT_GT(audit.count(ChoiceKind::ready, AuditChooser::alternatives_max - 1).taken, 500U);
+}
+
+TEST(BytesChooser, MakesAScheduleOfAnyBytesAndTheBaselineOfNone) {
+    const std::vector<std::uint8_t> bytes{7, 0, 255, 1, 2, 3, 4, 5, 6};
+    BytesChooser chooser(bytes);
+    EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 4, {}}), 3U);
+    EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 2, {}}), 0U);
+    EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 256, {}}), 255U);
+    EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 1000, {}}), 0x201U % 1000);
+    EXPECT_EQ(chooser.used(), 5U);
+    EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 100'000, {}}), 0x06050403U % 100'000);
+    for (int i = 0; i < 10; ++i) { EXPECT_EQ(chooser.choose({ChoiceKind::value, Label{1}, 3, {}}), 0U); }
+    EXPECT_EQ(chooser.used(), bytes.size());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <set>
 #include <vector>
@@ -34,15 +36,17 @@ private:
     double log_product_ = 0;
 };
 
-/// "2", "delay:2", "reversal:2".
-std::string bound_text(const ExploreOptions& options) {
-    const std::string number = std::to_string(options.bound.value_or(0));
-    return options.bound_kind == BoundKind::deviations ? number : std::string(to_string(options.bound_kind)) + ":" + number;
+SampleRisk risk_of(trace::Order order, const SampleTally& tally) {
+    return {order, tally.samples(), tally.distinct(), tally.unseen_mass(), never_seen_at_most(tally.samples()), {}};
 }
 
 class Campaign {
 public:
-    Campaign(const Program& program, const ExploreOptions& options) : program_(program), options_(options) {
+    Campaign(const Program& program, const ExploreOptions& options)
+        : program_(program),
+          options_(options),
+          kept_max_(options.keep_seen ? std::numeric_limits<std::size_t>::max() : SampleTally::kept_usually),
+          distinct_(kept_max_) {
         if (options_.oracles) { judges_ = options_.oracles(); }
         started_ = options_.clock ? options_.clock() : 0;
     }
@@ -67,15 +71,20 @@ public:
             conclude(*lane);
         }
         report_.complete = complete && report_.violations.empty() && report_.cut == 0;
-        if (options_.bound && !report_.complete) { report_.bound = bound_text(options_); }
+        if (!report_.complete) { report_.bound = bound_text(options_.bound, options_.bound_kind); }
         if (options_.reduction) {
             report_.reduction = to_string(*options_.reduction);
             if (options_.sharing_any) { report_.rests_on = "any"; }
             report_.traces -= std::min(report_.traces, baseline_repeats_);
         } else if (lanes.front()->schedules->is_systematic()) {
-            report_.traces = report_.runs - baseline_repeats_;
+            report_.traces = report_.runs - baseline_repeats_ - part_repeats_;
         } else {
             report_.traces = distinct_.distinct();
+        }
+        report_.runs -= part_repeats_;
+        if (options_.keep_seen) {
+            for (const SampleTally::Drawn& drawn : distinct_.drawn()) { report_.seen.push_back(drawn.trace); }
+            std::ranges::sort(report_.seen);  // what a reduction has seen has no order
         }
         report_.seconds = seconds();
         if (!report_.violations.empty()) { report_.violation = report_.violations.front(); }
@@ -92,7 +101,7 @@ private:
         recipe.strategy = std::string(to_string(options_.strategy));
         recipe.order = order;
         recipe.time = options_.time;
-        recipe.bound = options_.bound ? bound_text(options_) : "";
+        recipe.bound = bound_text(options_.bound, options_.bound_kind);
         WorldOptions world = base_world(order);
         describe_world(world, recipe);
         return recipe;
@@ -109,13 +118,13 @@ private:
 
     /// One order: a world of its own, and where its search stands.
     struct Lane {
-        explicit Lane(const WorldOptions& wanted) : world(wanted) {}
+        Lane(const WorldOptions& wanted, std::size_t kept_max) : world(wanted), tally(kept_max) {}
         trace::Order order = trace::Order::faithful;
         World world;
         std::unique_ptr<Schedules> schedules{};
         bool ended = false;        // there is no other schedule
         bool began = false;
-        SampleTally tally{};
+        SampleTally tally;
         TreeEstimate tree{};
         std::unique_ptr<World> probing{};  // without the observers of the search
         std::uint64_t runs = 0;
@@ -130,7 +139,7 @@ private:
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
         // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
         wanted.name_points = !judges_.empty();
-        auto lane = std::make_unique<Lane>(wanted);
+        auto lane = std::make_unique<Lane>(wanted, kept_max_);
         lane->order = order;
         lane->schedules = schedules_of(order);
         WorldOptions& world = lane->world.mutable_options();
@@ -207,9 +216,10 @@ private:
                 watch_.begin(*chooser);
                 chooser = &watch_;
             }
-            const Outcome outcome = run_once(lane.world, *chooser);
+            const Outcome outcome = run_guarded(lane.world, *chooser, lane.order);
             ++report_.runs;
             ++lane.runs;
+            if (schedules.is_repeat()) { ++part_repeats_; }
             if (watched) { watch_.finish(); }
             if (!schedules.is_systematic()) { count(lane, watched ? watch_.key() : answers_.hash()); }
             if (!lane.began && lane.order == trace::Order::any && !options_.order) { ++baseline_repeats_; }
@@ -217,10 +227,12 @@ private:
             const bool violated = outcome.kind == trace::OutcomeKind::violation;
             if (violated) {
                 ++report_.cut;
-                found(outcome, lane.order);
+                if (outcome.invariant != RunGuard::crashed) { found(outcome, lane.order); }
             }
+            if (options_.guard != nullptr && !violated) { options_.guard->ran(answers_.answers(), answers_.hash()); }
             schedules.finish({!violated, watched ? &watch_ : nullptr});
             if (options_.progress && report_.runs % options_.progress_every == 0) { tell(lane); }
+            if (options_.guard != nullptr && !options_.guard->end()) { report_.stopped = true; }
         }
     }
 
@@ -230,12 +242,22 @@ private:
         return world.run(program_);
     }
 
+    /// The same, where the run may end the process.
+    Outcome run_guarded(World& world, Chooser& chooser, trace::Order order) {
+        if (options_.guard == nullptr) { return run_once(world, chooser); }
+        answers_.begin(chooser);
+        world.mutable_options().chooser = &options_.guard->begin(answers_, static_cast<std::uint32_t>(order));
+        return options_.guard->refuses() ? known_to_crash() : world.run(program_);
+    }
+
     static constexpr std::uint64_t probes_from = 512;  // a search that is over sooner needs no estimate
     static constexpr int probes_at_once = 32;
 
     /// The tree that it goes through is that of all answers.
     [[nodiscard]] bool is_probed(const Schedules& schedules) const {
-        return schedules.is_systematic() && !options_.bound && options_.reduction.value_or(Reduction::none) == Reduction::none;
+        const bool whole = options_.part.count == 1 && !options_.schedules;
+        return whole && schedules.is_systematic() && !options_.bound &&
+               options_.reduction.value_or(Reduction::none) == Reduction::none;
     }
 
     /// Some random paths, which tell how large the tree is. They are no schedules of the search; what they violate is found all the same.
@@ -247,9 +269,10 @@ private:
         }
         for (int i = 0; i < probes_at_once && !done(); ++i) {
             ProbeChooser chooser(hash_mix(hash_mix(options_.seed, 0x70726f6265), lane.tree.probes()));
-            const Outcome outcome = run_once(*lane.probing, chooser);
+            const Outcome outcome = run_guarded(*lane.probing, chooser, lane.order);
             lane.tree.add(chooser.log_product());
-            if (outcome.kind == trace::OutcomeKind::violation) { found(outcome, lane.order); }
+            const bool violated = outcome.kind == trace::OutcomeKind::violation && outcome.invariant != RunGuard::crashed;
+            if (violated) { found(outcome, lane.order); }
         }
     }
 
@@ -259,9 +282,14 @@ private:
     }
 
     [[nodiscard]] std::unique_ptr<Schedules> schedules_of(trace::Order order) const {
+        if (options_.schedules) { return options_.schedules(order); }
         StrategyOptions strategy;
         strategy.strategy = options_.strategy;
         strategy.seed = hash_mix(options_.seed, static_cast<std::uint64_t>(order));
+        strategy.part = options_.part;
+        if (options_.part.index > 0 && options_.strategy != Strategy::exhaustive) {
+            strategy.seed = hash_mix(strategy.seed, options_.part.index);
+        }
         strategy.order = order;
         strategy.bound = options_.bound;
         strategy.bound_kind = options_.bound_kind;
@@ -277,6 +305,9 @@ private:
         if (schedules.reduced() != nullptr) {
             report_.traces += schedules.reduced()->traces();
             report_.redundant += schedules.reduced()->redundant();
+            if (options_.keep_seen && options_.reduction == Reduction::none) {
+                std::ranges::copy(schedules.reduced()->digests(), std::back_inserter(report_.seen));  // sorted at the end
+            }
         }
         if (lane.tree.probes() > 0 && !lane.ended) {
             const Estimate size = size_of(lane);
@@ -284,8 +315,8 @@ private:
             report_.sizes.push_back({lane.order, lane.tree.probes(), size, lane.runs, left});
         }
         if (lane.tally.samples() > 0 && !(lane.ended && schedules.complete())) {
-            report_.risks.push_back({lane.order, lane.tally.samples(), lane.tally.distinct(), lane.tally.unseen_mass(),
-                                     never_seen_at_most(lane.tally.samples())});
+            report_.risks.push_back(risk_of(lane.order, lane.tally));
+            if (options_.keep_seen && options_.part.count > 1) { report_.risks.back().drawn = lane.tally.drawn(); }
         }
     }
 
@@ -313,9 +344,23 @@ private:
         options_.progress(progress);
     }
 
-    /// Records the violating schedule (CP1), then shrinks it.
+    /// A run that nobody may see again: it counts as cut.
+    static Outcome known_to_crash() {
+        Outcome outcome;
+        outcome.kind = trace::OutcomeKind::violation;
+        outcome.invariant = RunGuard::crashed;
+        return outcome;
+    }
+
+    /// Records the violating schedule (CP1), then shrinks it. Where that killed the process before, it does less.
     void found(const Outcome& outcome, trace::Order order) {
         if (!known_.insert(outcome.invariant).second) { return; }
+        const int may = options_.guard != nullptr ? options_.guard->may_record() : 2;
+        if (may > 0) { record(outcome, order, may > 1 && options_.shrink); }
+        if (options_.guard != nullptr) { options_.guard->recorded(); }
+    }
+
+    void record(const Outcome& outcome, trace::Order order, bool shrink) {
         const trace::Recipe recipe = recipe_for(order);
         trace::Trace recorded = record_again(recipe);
         if (!recorded.outcome.same_end(outcome)) {
@@ -329,8 +374,9 @@ private:
         found.runs = report_.runs;
         found.decisions_found = recorded.decisions.size();
         found.trace = std::move(recorded);
-        if (options_.shrink) {
+        if (shrink) {
             const TryDecisions attempt = [&](const std::vector<trace::Decision>& decisions) -> std::optional<trace::Trace> {
+                if (options_.guard != nullptr) { options_.guard->alive(); }
                 trace::Trace candidate = found.trace;
                 candidate.decisions = decisions;
                 ReplayOptions loose;
@@ -348,6 +394,7 @@ private:
         found.mode = mode_of(found.trace);
         found.trace.outcome.mode = found.mode;
         found.message = found.trace.outcome.message;
+        if (options_.on_found) { options_.on_found(found); }
         report_.violations.push_back(std::move(found));
     }
 
@@ -365,6 +412,7 @@ private:
         World world(wanted);
         while (found.shrink_runs < options_.shrink_runs_max && search.next()) {
             ++found.shrink_runs;
+            if (options_.guard != nullptr) { options_.guard->alive(); }
             const Outcome outcome = run_once(world, search);
             const bool violated = outcome.kind == trace::OutcomeKind::violation;
             if (violated && outcome.same_end(found.trace.outcome)) {
@@ -399,9 +447,11 @@ private:
     Report report_;
     AnswerKeeper answers_;  // of the present run
     TraceWatch watch_;      // of the present run, where somebody wants to know its steps
-    SampleTally distinct_;  // of both orders together
+    std::size_t kept_max_;  // of tallies
+    SampleTally distinct_;  // of both orders together; all of them where they are kept
     std::set<std::string> known_;
     std::uint64_t baseline_repeats_ = 0;
+    std::uint64_t part_repeats_ = 0;
     double started_ = 0;
 };
 
@@ -441,6 +491,20 @@ Report explore(const ScenarioCall& call, ExploreOptions options) {
         if (last_word) { last_word(world); }
     };
     return explore(call.program(), options);
+}
+
+void add_risk(SampleRisk& risk, const SampleRisk& part) {
+    SampleTally both(std::numeric_limits<std::size_t>::max());
+    for (const SampleTally::Drawn& drawn : risk.drawn) { both.add(drawn.trace, drawn.count); }
+    for (const SampleTally::Drawn& drawn : part.drawn) { both.add(drawn.trace, drawn.count); }
+    risk = risk_of(risk.order, both);
+    risk.drawn = both.drawn();
+}
+
+std::string bound_text(std::optional<std::uint32_t> bound, BoundKind kind) {
+    if (!bound) { return ""; }
+    const std::string number = std::to_string(*bound);
+    return kind == BoundKind::deviations ? number : std::string(to_string(kind)) + ":" + number;
 }
 
 WorldOptions world_options(const trace::Recipe& recipe) {

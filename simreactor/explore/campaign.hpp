@@ -16,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/simreactor/explore/reduced_search.hpp"
 #include "heddle/simreactor/explore/residual_risk.hpp"
+#include "heddle/simreactor/explore/run_guard.hpp"
 #include "heddle/simreactor/explore/strategy.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/simreactor/world/world.hpp"
@@ -30,6 +32,16 @@ struct Progress {
     double seconds = 0;       ///< 0 without a clock
     double schedules = 0;     ///< estimate of how many there are in this order; 0 where nobody knows
     trace::Order order = trace::Order::faithful;
+};
+
+struct Found {
+    std::string invariant;
+    std::string message;
+    std::string mode;           ///< weakest assumption that reaches it: "faithful", "any+jitter", …
+    trace::Trace trace;         ///< shrunk; replays to this violation
+    std::uint64_t runs = 0;     ///< schedules up to and including the first that violated it
+    std::size_t decisions_found = 0;  ///< deviations before shrinking
+    std::uint64_t shrink_runs = 0;
 };
 
 struct ExploreOptions {
@@ -56,18 +68,14 @@ struct ExploreOptions {
     std::function<void(const Progress&)> progress{};
     std::uint64_t progress_every = 4096;         ///< runs between two reports
     std::function<bool()> stop{};                ///< asked now and then; true ends the search with what was found
+    std::function<void(const Found&)> on_found{};  ///< told at once, before the search goes on
+    RunGuard* guard = nullptr;                   ///< watches over the process; null where nobody does
+    Part part{};                                 ///< of the schedules, or of the seeds; not with a reduction
+    bool keep_seen = false;                      ///< fills Report::seen
+    /// In place of the strategy's own; for parts of a reduced search.
+    std::function<std::unique_ptr<Schedules>(trace::Order)> schedules{};
     trace::Recipe recipe{};                      ///< scenario, parameters and planted bug for the traces
     bool keep_events = true;                     ///< of a violation's trace
-};
-
-struct Found {
-    std::string invariant;
-    std::string message;
-    std::string mode;           ///< weakest assumption that reaches it: "faithful", "any+jitter", …
-    trace::Trace trace;         ///< shrunk; replays to this violation
-    std::uint64_t runs = 0;     ///< schedules up to and including the first that violated it
-    std::size_t decisions_found = 0;  ///< deviations before shrinking
-    std::uint64_t shrink_runs = 0;
 };
 
 /// What a strategy that samples may have missed in one order (residual_risk.hpp).
@@ -77,6 +85,8 @@ struct SampleRisk {
     std::uint64_t distinct = 0;
     Estimate unseen{};          ///< chance that the next sample is a trace that was never seen
     double violation_most = 1;  ///< chance per sample of a violation, if none was seen: 95 % upper bound
+    /// What was drawn, and how often, ascending, so that parts can be added up. Of parts that keep what they have seen; else empty.
+    std::vector<SampleTally::Drawn> drawn{};
 };
 
 /// How large the tree of schedules is that a systematic search without reduction goes through.
@@ -101,15 +111,24 @@ struct Report {
     std::vector<Found> violations;
     std::optional<Found> violation{};  ///< the first of them
     bool stopped = false;         ///< a budget or the caller ended it
-    std::vector<TreeSize> sizes{};    ///< one per order that was searched systematically, is not complete, and was probed
+    std::vector<TreeSize> sizes{};    ///< one per order that was searched systematically, is not complete, and was probed; parts are not
     std::vector<SampleRisk> risks{};  ///< one per order that was sampled and is not complete
+    /// What `traces` counts where parts of a search may meet the same ones (samplers, `none`), by hash, in no order.
+    std::vector<std::uint64_t> seen{};
 };
+// A member that joins Report or Found crosses process borders, too: report_wire.cpp.
 
 /// Searches the schedules of `program`. Attaches no oracle by itself: assertions, checks, deadlock, unhandled errors and hangs are
 /// what it looks for; more through `options.oracles`. Throws ValueError for impossible options.
 [[nodiscard]] Report explore(const Program& program, const ExploreOptions& options = {});
 /// The same for a scenario, with its oracles and its world.
 [[nodiscard]] Report explore(const ScenarioCall& call, ExploreOptions options = {});
+
+/// Adds what another part of a search drew in the same order. Requires: both have `drawn`.
+void add_risk(SampleRisk& risk, const SampleRisk& part);
+
+/// Its bound as text: "2", "delay:2", "reversal:2"; empty if there is none.
+[[nodiscard]] std::string bound_text(std::optional<std::uint32_t> bound, BoundKind kind);
 
 /// World options that a recipe stands for, without chooser, observers and oracles.
 [[nodiscard]] WorldOptions world_options(const trace::Recipe& recipe);

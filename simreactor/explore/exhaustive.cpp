@@ -60,6 +60,10 @@ void ExhaustiveSearch::finish(bool extend) {
                 bounded_ = left_out_ = true;
                 break;  // later answers cost as much, or more
             }
+            if (plan_.size() == 1 && options_.part_count > 1) {
+                const std::uint64_t first_one = hash_mix(plan_.front().position, plan_.front().answer);
+                if (hash_mix(first_one, hash_mix(first + i, answer)) % options_.part_count != options_.part_index) { continue; }
+            }
             if (plans_.size() >= options_.plans_max) {
                 ++dropped_;
                 left_out_ = true;

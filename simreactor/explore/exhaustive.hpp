@@ -10,6 +10,8 @@
 // EX2  Plans are run in order of their number of deviations, so the first failure is a shallowest one.
 // EX3  Without a bound and with room for all plans, the end of the queue means that there is no other schedule: complete.
 // EX4  By delay an answer i counts i, and plans are run in the order of that sum.
+// EX5  Parts of a search share the runs with at most one deviation, which count in part 0 alone; each pair of first deviations belongs to
+//      one part, with everything behind it.
 // No reduction: every interleaving counts (docs/explorer.md). Memory: 16 bytes per plan that waits or led to one that waits.
 // Chance: none.
 #pragma once
@@ -28,6 +30,8 @@ public:
         std::optional<std::uint32_t> deviations_max{};  ///< bound; none: all
         bool by_delay = false;                          ///< answer i costs i, in place of 1 (EX4)
         std::size_t plans_max = 20'000'000;              ///< memory; what does not fit makes the search incomplete
+        std::uint64_t part_index = 0;                    ///< EX5
+        std::uint64_t part_count = 1;
     };
 
     explicit ExhaustiveSearch(const Options& options);
@@ -47,6 +51,8 @@ public:
         return 0;
     }
 
+    /// The present run counts in another part (EX5).
+    [[nodiscard]] bool is_repeat() const { return options_.part_index != 0 && plan_.size() <= 1; }
     /// Deviations of the present run.
     [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(plan_.size()); }
     /// Nothing was left out: no bound was met, no plan was dropped, no run was cut.

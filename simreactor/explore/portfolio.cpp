@@ -12,6 +12,7 @@ Portfolio::Portfolio(const StrategyOptions& options) {
     StrategyOptions systematic = options;
     systematic.strategy = Strategy::exhaustive;
     systematic.reduction.reset();
+    systematic.part.index %= systematic.part.count;  // a search that is gone on with has further seeds
     members_[deviations] = make_schedules(systematic);
     members_[pos] = std::make_unique<PosWalk>(seed(pos));
     members_[surw] = std::make_unique<SurwWalk>(seed(surw));

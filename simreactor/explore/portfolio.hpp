@@ -6,7 +6,7 @@
 // PF1  The first run is the baseline; so is a program without choices complete after it.
 // PF2  Shares: pos 35 %, surw 25 %, by deviations 15 %, coverage 10 %, pct 10 % (depths 2 and 3), delay 5 %. The search by deviations is the
 //      only one that ends; while it has little left, it gets every turn (`small`).
-// PF3  Complete if the search by deviations is.
+// PF3  Complete if the search by deviations is. Parts of a portfolio divide that search, and have seeds of their own for the others.
 // Chance enters with the seed: each member has its own part of it.
 #pragma once
 

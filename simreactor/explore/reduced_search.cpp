@@ -43,7 +43,7 @@ std::optional<Reduction> reduction_from(std::string_view text) {
 bool ReducedSearch::next() {
     if (exhausted_) { return false; }
     if (started_ && !advance()) {
-        exhausted_ = true;
+        exhausted_ = !waiting_;
         return false;
     }
     started_ = true;
@@ -70,18 +70,18 @@ bool ReducedSearch::advance() {
     while (depth_ > 0) {
         Node& node = nodes_[depth_ - 1];
         const auto step = static_cast<StepIndex>(depth_ - 1);
-        if (step < graph_.size()) {
-            const Footprint done = graph_.feet(step);
-            node.current_cells |= done.cells;
-            for (const Foot& foot : done.feet) {
-                if (std::ranges::find(node.current_feet, foot) == node.current_feet.end()) { node.current_feet.push_back(foot); }
-            }
-        }
-        for (std::size_t i = answers_.size(); i > first_answer(node); --i) {  // other answers within the same step
+        join_feet(step);
+        const std::size_t fixed = depth_ == lease_depth_ ? std::max(first_answer(node), lease_fixed_) : first_answer(node);
+        for (std::size_t i = answers_.size(); i > fixed; --i) {  // other answers within the same step
             if (answers_[i - 1] + 1 == counts_[i - 1]) { continue; }
             ++answers_[i - 1];
             resume_at(step, static_cast<std::uint32_t>(i));
             return true;
+        }
+        if (depth_ == lease_depth_) { return false; }  // other processes of this node are not ours
+        if (!node.lent.empty()) {
+            waiting_ = true;  // LS3
+            return false;
         }
         put_to_sleep(node);
         if (const std::optional<Pid> other = other_choice(node); other) {
@@ -89,7 +89,6 @@ bool ReducedSearch::advance() {
             HEDDLE_ASSERT(node.asked && at != node.enabled.end(), "RS1");
             node.current = *other;
             node.current_feet.clear();
-            node.current_cells = 0;
             answers_[node.question] = static_cast<std::uint32_t>(at - node.enabled.begin());
             resume_at(step, node.question + 1);
             return true;
@@ -97,9 +96,18 @@ bool ReducedSearch::advance() {
         answers_.resize(node.question);
         counts_.resize(node.question);
         --depth_;
-        graph_.truncate(step);
+        if (graph_.size() > step) { graph_.truncate(step); }
     }
     return false;
+}
+
+/// What the step that was run at a node touches joins what it touched with other answers.
+void ReducedSearch::join_feet(StepIndex step) {
+    if (step >= graph_.size()) { return; }
+    Node& node = nodes_[step];
+    for (const Foot& foot : graph_.feet(step).feet) {
+        if (std::ranges::find(node.current_feet, foot) == node.current_feet.end()) { node.current_feet.push_back(foot); }
+    }
 }
 
 /// The next run repeats the steps before `depth` and the first `answers` answers.
@@ -107,10 +115,10 @@ void ReducedSearch::resume_at(std::size_t depth, std::uint32_t answers) {
     answers_.resize(answers);
     counts_.resize(answers);
     replay_until_ = answers;
-    skip_steps_ = depth;
     first_new_ = static_cast<StepIndex>(depth);
     nodes_[depth].taken_back = true;
-    graph_.truncate(static_cast<StepIndex>(depth));
+    if (graph_.size() > depth) { graph_.truncate(static_cast<StepIndex>(depth)); }
+    skip_steps_ = graph_.size();  // all of them, unless the search was just loaded
 }
 
 void ReducedSearch::restart() {
@@ -132,7 +140,8 @@ void ReducedSearch::finish(bool extend) {
     if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_)) {  // RS4, RS6
         whole_loop_ = reactor_seen_;
         orders_shown_ = order_read_;
-        restart();
+        restart_wanted_ = leased_;
+        if (!leased_) { restart(); }
         return;
     }
     if (!extend) {
@@ -178,8 +187,9 @@ std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
     }
     close_step();
     if (position < replay_until_) {  // the node whose step is run with another process, or with other answers
-        Node& node = nodes_[depth_ - 1];
-        HEDDLE_ASSERT(node.taken_back && node.question == position && node.enabled.size() == point.count, "INV-RCT-14");
+        Node& node = nodes_[graph_.size()];
+        HEDDLE_ASSERT((node.taken_back || graph_.size() + 1 < depth_) && node.question == position && node.enabled.size() == point.count,
+                      "INV-RCT-14");
         node.taken_back = false;
         chosen_ = node.current;
         graph_.begin(node.current);
@@ -308,8 +318,9 @@ ReducedSearch::OwnCells ReducedSearch::own_cells(Pid pid, Label label) {
 void ReducedSearch::open_step(Pid pid, bool asked, std::uint32_t question) {
     close_step();
     if (depth_ > graph_.size()) {
-        Node& node = nodes_[depth_ - 1];
-        HEDDLE_ASSERT(node.taken_back && node.current == pid && node.question == question && node.asked == asked, "INV-RCT-14");
+        Node& node = nodes_[graph_.size()];
+        HEDDLE_ASSERT((node.taken_back || graph_.size() + 1 < depth_) && node.current == pid && node.question == question && node.asked == asked,
+                      "INV-RCT-14");
         node.taken_back = false;
         graph_.begin(pid);
         return;
@@ -345,8 +356,8 @@ ReducedSearch::Node& ReducedSearch::new_node() {
     node.slept.clear();
     node.feet.clear();
     node.current_feet.clear();
-    node.current_cells = 0;
     node.source.clear();
+    node.lent.clear();
     forest_.clear(node.tree);
     inherit_sleep(node);
     return node;
@@ -437,10 +448,15 @@ std::optional<Pid> ReducedSearch::other_choice(Node& node) {
 }
 
 void ReducedSearch::put_to_sleep(Node& node) {
-    node.slept.push_back({node.current, static_cast<std::uint32_t>(node.feet.size()),
-                          static_cast<std::uint32_t>(node.current_feet.size()), node.current_cells});
-    node.feet.insert(node.feet.end(), node.current_feet.begin(), node.current_feet.end());
+    let_sleep(node, node.current, node.current_feet);
     forest_.remove(node.tree, node.current);
+}
+
+void ReducedSearch::let_sleep(Node& node, Pid pid, const std::vector<Foot>& feet) {
+    std::uint64_t cells = 0;
+    for (const Foot& foot : feet) { cells |= Footprint::bit(foot.cell); }
+    node.slept.push_back({pid, static_cast<std::uint32_t>(node.feet.size()), static_cast<std::uint32_t>(feet.size()), cells});
+    node.feet.insert(node.feet.end(), feet.begin(), feet.end());
 }
 
 // ── what a run's races ask for ──
@@ -454,16 +470,23 @@ void ReducedSearch::race_to_source(const Race& race) {
         const Pid pid = reversal_.pid(i);
         if (*reversal_.find(pid) == i && reversal_.is_initial(i)) { initials_.push_back(pid); }
     }
-    for (const Pid pid : initials_) {
-        if (std::ranges::find(node.source, pid) != node.source.end()) { return; }
+    if (ask_source(node, initials_)) { send_up(race.first, initials_); }
+}
+
+/// One of `pids` is to be tried at the node. Without any, all that are enabled. @returns false if that was so already
+bool ReducedSearch::ask_source(Node& node, const std::vector<Pid>& pids) {
+    const auto holds = [](const std::vector<Pid>& list, Pid pid) { return std::ranges::find(list, pid) != list.end(); };
+    if (std::ranges::any_of(pids, [&](Pid pid) { return holds(node.source, pid); })) { return false; }
+    for (const Pid pid : pids) {
+        if (!holds(node.enabled, pid)) { continue; }
+        node.source.push_back(pid);
+        return true;
     }
-    for (const Pid pid : initials_) {
-        if (std::ranges::find(node.enabled, pid) != node.enabled.end()) {
-            node.source.push_back(pid);
-            return;
-        }
+    const std::size_t before = node.source.size();  // none of them may go first
+    for (const Pid pid : node.enabled) {
+        if (!holds(node.source, pid)) { node.source.push_back(pid); }
     }
-    node.source = node.enabled;  // none of them may go before the first step of the race
+    return node.source.size() != before;
 }
 
 /// @returns the last step that the decision depends on; `no_step` if it depends on all of them, since the reversal takes in what follows.
@@ -496,7 +519,7 @@ StepIndex ReducedSearch::race_to_tree(const Race& race) {
 void ReducedSearch::expand_all() {
     for (std::size_t depth = 0; depth < depth_; ++depth) {
         Node& node = nodes_[depth];
-        if (options_.reduction == Reduction::source) { node.source = node.enabled; }
+        if (options_.reduction == Reduction::source && ask_source(node, {})) { send_up(static_cast<StepIndex>(depth), {}); }
         if (options_.reduction != Reduction::optimal) { continue; }
         for (const Pid pid : node.enabled) {
             if (pid != node.current && !sleeps(node, pid)) { forest_.add(node.tree, pid); }

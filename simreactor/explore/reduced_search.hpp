@@ -27,10 +27,12 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "heddle/core/seam/chooser.hpp"
 #include "heddle/core/seam/observer.hpp"
+#include "heddle/simreactor/explore/lease.hpp"
 #include "heddle/simreactor/explore/step_graph.hpp"
 #include "heddle/simreactor/explore/wakeup_tree.hpp"
 
@@ -92,6 +94,31 @@ public:
     [[nodiscard]] const std::unordered_set<std::uint64_t>& digests() const { return digests_; }
     /// The number of a cell in the graph; none if nothing has touched it.
     [[nodiscard]] std::optional<std::uint32_t> number_of(Cell cell) const { return graph_.find_cell(cell); }
+    // ── parts of a search (lease.hpp); between `finish` and `next`, without bound, none and source alone ──
+
+    /// Requires: nothing was run. A lease without nodes is the whole search.
+    void load(const Lease& lease);
+    [[nodiscard]] Lease save();
+    /// Gives away a process of the first node that can spare one; none if no node can.
+    [[nodiscard]] std::optional<Lease> split();
+    /// What lies behind the first `depth` steps of the present run, as a lease that has nothing to tell anybody: the next run is behind
+    /// other steps, and before `depth` all that is enabled is tried.
+    [[nodiscard]] Lease cut_at(std::size_t depth);
+    /// Requires: `load`; and that the node is in it.
+    void apply(const UpwardRace& race);
+    void apply(const LentNews& news);
+    /// Of the process that this lease is about. Requires: a lease of depth 1 or more, which has run.
+    [[nodiscard]] LentNews news();
+    /// That process's step asked no question, so that what it touches is known before all of it is explored.
+    [[nodiscard]] bool is_simple() const { return lease_depth_ > 0 && is_simple(lease_depth_ - 1); }
+    [[nodiscard]] std::vector<UpwardRace> take_upward() { return std::exchange(upward_, {}); }
+    /// `next` said false because a process is lent: later there may be more.
+    [[nodiscard]] bool is_waiting() const { return waiting_; }
+    /// What was found out while the search was divided: it has to begin anew, with RS4 or RS6.
+    [[nodiscard]] bool wants_restart() const { return restart_wanted_; }
+    [[nodiscard]] bool orders_shown() const { return orders_shown_; }
+    [[nodiscard]] std::uint64_t cut() const { return cut_; }
+
     /// Steps of the present run.
     [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(depth_); }
 
@@ -117,8 +144,8 @@ private:
         std::vector<Sleeper> slept{};
         std::vector<Foot> feet{};
         std::vector<Foot> current_feet{};  // union over the answers that were tried
-        std::uint64_t current_cells = 0;
         std::vector<Pid> source{};
+        std::vector<Pid> lent{};
         WakeupTree tree{};
     };
 
@@ -145,6 +172,17 @@ private:
     void resume_at(std::size_t depth, std::uint32_t answers);
     void restart();
     void race_to_source(const Race& race);
+    bool ask_source(Node& node, const std::vector<Pid>& pids);
+    static void let_sleep(Node& node, Pid pid, const std::vector<Foot>& feet);
+    void join_feet(StepIndex step);
+    // reduced_lease.cpp
+    [[nodiscard]] std::vector<Touch> spelled(std::span<const Foot> feet) const;
+    [[nodiscard]] std::vector<Label> spelled(const std::vector<Pid>& pids) const;
+    [[nodiscard]] std::vector<Foot> numbered(const std::vector<Touch>& touches);
+    [[nodiscard]] std::vector<Pid> numbered(const std::vector<Label>& labels);
+    [[nodiscard]] Lease::Node saved(const Node& node, bool owned) const;
+    [[nodiscard]] bool is_simple(std::size_t depth) const;
+    void send_up(StepIndex node, const std::vector<Pid>& initials);
     [[nodiscard]] StepIndex race_to_tree(const Race& race);
     void expand_all();
 
@@ -183,6 +221,12 @@ private:
     std::uint64_t runs_ = 0;
     std::uint64_t redundant_ = 0;
     std::uint64_t cut_ = 0;
+    std::uint32_t lease_fixed_ = 0;  // Lease::fixed
+    std::uint32_t lease_depth_ = 0;  // nodes before it are somebody else's (lease.hpp)
+    bool leased_ = false;
+    bool waiting_ = false;
+    bool restart_wanted_ = false;
+    std::vector<UpwardRace> upward_;
     std::unordered_set<std::uint64_t> digests_;  // counted and compared, never walked
 };
 

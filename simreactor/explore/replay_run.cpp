@@ -72,10 +72,11 @@ ReplayResult replay(const Program& program, const std::function<OracleList()>& o
     ReplayChooser chooser(plan_of(trace.decisions), std::move(replaying));
     recorder.set_inner(&chooser);
     WorldOptions& in_use = world.mutable_options();
-    in_use.chooser = &recorder;
+    const auto order = static_cast<std::uint32_t>(trace.recipe.order);
+    in_use.chooser = options.guard != nullptr ? &options.guard->begin(recorder, order) : &recorder;
     in_use.oracles = borrowed(judges);
-    in_use.observers = options.observers;
-    in_use.observers.push_back(&recorder);
+    in_use.observers = {&recorder};
+    in_use.observers.insert(in_use.observers.end(), options.observers.begin(), options.observers.end());
     in_use.on_violation = [&] {
         if (!divergence && options.on_violation) { options.on_violation(); }
     };
@@ -113,7 +114,7 @@ ReplayResult replay(const ScenarioCall& call, const trace::Trace& trace, const R
 }
 
 trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Chooser* chooser, bool keep_events,
-                    const std::vector<Observer*>& observers) {
+                    const std::vector<Observer*>& observers, RunGuard* guard) {
     WorldOptions wanted = world_options(recipe);
     if (call.scenario->world) { call.scenario->world(wanted); }
     World world(wanted);
@@ -122,10 +123,10 @@ trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Choos
     recording.keep_events = keep_events;
     trace::TraceRecorder recorder(&world.labels(), chooser, recording);
     WorldOptions& in_use = world.mutable_options();
-    in_use.chooser = &recorder;
+    in_use.chooser = guard != nullptr ? &guard->begin(recorder, static_cast<std::uint32_t>(recipe.order)) : &recorder;
     in_use.oracles = borrowed(judges);
-    in_use.observers = observers;
-    in_use.observers.push_back(&recorder);
+    in_use.observers = {&recorder};
+    in_use.observers.insert(in_use.observers.end(), observers.begin(), observers.end());
     trace::Trace taken;
     in_use.at_end = [&](const Outcome& outcome) { taken = recorder.take(recipe, outcome); };
     world.run(call.program());

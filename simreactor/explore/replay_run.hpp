@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heddle/simreactor/chooser/replay.hpp"
+#include "heddle/simreactor/explore/run_guard.hpp"
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/traces/trace.hpp"
 
@@ -23,7 +24,8 @@ struct ReplayOptions {
     Chooser* rest = nullptr;                 ///< answers what the trace leaves open; null is the baseline
     bool keep_events = true;
     std::function<void()> on_violation{};    ///< for debuggers: called at the violating step
-    std::vector<Observer*> observers{};
+    std::vector<Observer*> observers{};     ///< told after the recorder
+    RunGuard* guard = nullptr;              ///< its chooser is asked first of all
 };
 
 struct ReplayResult {
@@ -46,7 +48,7 @@ struct ReplayResult {
 
 /// One run of `call` with `chooser` (null: baseline), recorded.
 [[nodiscard]] trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Chooser* chooser, bool keep_events = true,
-                                  const std::vector<Observer*>& observers = {});
+                                  const std::vector<Observer*>& observers = {}, RunGuard* guard = nullptr);
 
 /// Weakest label for the answers that a run needed: dispatch deviations need `any`, lateness and ties need jitter.
 [[nodiscard]] std::string mode_of(const trace::Trace& trace);

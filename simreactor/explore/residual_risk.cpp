@@ -18,20 +18,26 @@ bool SampleTally::is_kept(std::uint64_t trace) const {
     return (hash_mix(trace, 0x7468696e) & ((std::uint64_t{1} << thinned_) - 1)) == 0;
 }
 
-void SampleTally::add(std::uint64_t trace) {
-    ++samples_;
+void SampleTally::add(std::uint64_t trace, std::uint32_t count) {
+    samples_ += count;
     if (thinned_ > 0 && !is_kept(trace)) { return; }
-    ++kept_samples_;
-    const std::uint32_t count = ++counts_[trace];
-    if (count == 1) {
-        ++once_;
-        if (counts_.size() > kept_max_) { thin(); }
-    } else if (count == 2) {
-        --once_;
-        ++twice_;
-    } else if (count == 3) {
-        --twice_;
-    }
+    kept_samples_ += count;
+    std::uint32_t& of_trace = counts_[trace];
+    const std::uint32_t before = of_trace;
+    of_trace += count;
+    if (before == 1) { --once_; }
+    if (before == 2) { --twice_; }
+    if (of_trace == 1) { ++once_; }
+    if (of_trace == 2) { ++twice_; }
+    if (before == 0 && counts_.size() > kept_max_) { thin(); }
+}
+
+std::vector<SampleTally::Drawn> SampleTally::drawn() const {
+    std::vector<Drawn> all;
+    all.reserve(counts_.size());
+    for (const auto& [trace, count] : counts_) { all.push_back({trace, count}); }
+    std::ranges::sort(all, {}, &Drawn::trace);  // the map has no order
+    return all;
 }
 
 void SampleTally::thin() {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace heddle::sim {
 
@@ -28,13 +29,22 @@ struct Estimate {
 /// what they are, and the number of distinct ones becomes an estimate.
 class SampleTally {
 public:
-    explicit SampleTally(std::size_t kept_max = std::size_t{1} << 20) : kept_max_(kept_max) {}
+    static constexpr std::size_t kept_usually = std::size_t{1} << 20;
+    explicit SampleTally(std::size_t kept_max = kept_usually) : kept_max_(kept_max) {}
 
-    void add(std::uint64_t trace);
+    struct Drawn {
+        std::uint64_t trace = 0;
+        std::uint32_t count = 0;
+    };
+
+    /// @param count  so often
+    void add(std::uint64_t trace, std::uint32_t count = 1);
 
     [[nodiscard]] std::uint64_t samples() const { return samples_; }
     [[nodiscard]] std::uint64_t distinct() const { return static_cast<std::uint64_t>(counts_.size()) << thinned_; }
     [[nodiscard]] bool is_exact() const { return thinned_ == 0; }
+    /// Those that are kept, ascending.
+    [[nodiscard]] std::vector<Drawn> drawn() const;
     /// Of those that are kept.
     [[nodiscard]] std::uint64_t once() const { return once_; }
     [[nodiscard]] std::uint64_t twice() const { return twice_; }

@@ -24,6 +24,26 @@ TEST(SampleTally, CountsWhatCameOnceAndTwice) {
     EXPECT_DOUBLE_EQ(tally.distinct_at_least(), 4 + 2 * 1 / 4.0);
 }
 
+TEST(SampleTally, OfPartsAddedUpIsThatOfTheWhole) {
+    SampleTally whole;
+    SampleTally parts[2];
+    Prng prng(3);
+    for (int i = 0; i < 500; ++i) {
+        const std::uint64_t trace = prng.below(200);
+        whole.add(trace);
+        parts[i % 2].add(trace);
+    }
+    SampleTally sum;
+    for (const SampleTally& part : parts) {
+        for (const SampleTally::Drawn& drawn : part.drawn()) { sum.add(drawn.trace, drawn.count); }
+    }
+    EXPECT_EQ(sum.samples(), 500U);
+    EXPECT_EQ(sum.distinct(), whole.distinct());
+    EXPECT_EQ(sum.once(), whole.once());
+    EXPECT_EQ(sum.twice(), whole.twice());
+    EXPECT_EQ(sum.unseen_mass().high, whole.unseen_mass().high);
+}
+
 TEST(SampleTally, KnowsNothingWithoutSamples) {
     const Estimate nothing = SampleTally{}.unseen_mass();
     EXPECT_EQ(nothing.low, 0);

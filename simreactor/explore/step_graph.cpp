@@ -33,7 +33,10 @@ Pid StepGraph::pid_of(Label label) {
 std::uint32_t StepGraph::cell_number(Cell cell) {
     bool fresh = false;
     const std::uint32_t number = cell_index_.at(cell.value, static_cast<std::uint32_t>(last_access_.size()), fresh).value;
-    if (fresh) { last_access_.push_back(none); }
+    if (fresh) {
+        last_access_.push_back(none);
+        cells_.push_back(cell);
+    }
     return number;
 }
 

@@ -67,6 +67,7 @@ public:
         const GenerationMap::Slot* slot = cell_index_.find(cell.value);
         return slot == nullptr ? std::nullopt : std::optional(slot->value);
     }
+    [[nodiscard]] Cell cell_of(std::uint32_t number) const { return cells_[number]; }
 
     // ── one run, step by step ──
 
@@ -158,6 +159,7 @@ private:
     std::vector<StepIndex> last_;    // by pid
     std::vector<std::uint32_t> last_edge_;  // by pid
     GenerationMap cell_index_;
+    std::vector<Cell> cells_;        // by number
     std::vector<std::uint32_t> last_access_;  // by cell
 
     std::vector<Step> steps_;

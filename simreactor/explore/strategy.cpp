@@ -24,6 +24,7 @@ public:
     void finish(const RunEnd& end) override { search_.finish(end.extend); }
     [[nodiscard]] bool is_systematic() const override { return true; }
     [[nodiscard]] bool complete() const override { return search_.complete(); }
+    [[nodiscard]] bool is_repeat() const override { return search_.is_repeat(); }
     [[nodiscard]] std::uint32_t depth() const override { return search_.depth(); }
     [[nodiscard]] double leaves_hint() const override { return search_.alternatives(); }
 
@@ -32,6 +33,8 @@ private:
         ExhaustiveSearch::Options search;
         search.deviations_max = options.bound;
         search.by_delay = options.bound_kind == BoundKind::delay;
+        search.part_index = options.part.index;
+        search.part_count = options.part.count;
         return search;
     }
 

@@ -39,6 +39,12 @@ enum class BoundKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(BoundKind kind);
 
+/// One of `count` parts that together are the whole and have nothing in common.
+struct Part {
+    std::uint64_t index = 0;
+    std::uint64_t count = 1;
+};
+
 struct StrategyOptions {
     Strategy strategy = Strategy::exhaustive;
     std::uint64_t seed = 1;
@@ -48,6 +54,7 @@ struct StrategyOptions {
     std::optional<Reduction> reduction{};  ///< of the exhaustive strategy
     bool sharing_any = false;              ///< of a reduction: ReducedSearch::Options of the same name
     std::uint32_t depth = 3;               ///< of pct
+    Part part{};                           ///< of a search by deviations, also a portfolio's; samplers have seeds of their own
 };
 
 /// What the campaign saw of a run.
@@ -82,6 +89,8 @@ public:
     [[nodiscard]] virtual double leaves_hint() const { return 0; }
     /// It learns from the steps of its runs (RunEnd::watch).
     [[nodiscard]] virtual bool wants_watch() const { return false; }
+    /// The present run belongs to another part and shows what lies behind it.
+    [[nodiscard]] virtual bool is_repeat() const { return false; }
     [[nodiscard]] virtual bool complete() const { return false; }
     /// Deviations of the present run where the strategy counts them, or its steps; else 0.
     [[nodiscard]] virtual std::uint32_t depth() const { return 0; }

@@ -156,6 +156,7 @@ void SimReactor::reset(ResetMode mode) {
     asked_ = {};
     in_tick_ = in_body_ = clock_moved_ = io_delivered_ = false;
     body_touches_.clear();
+    ticks_ = 0;
     poll_misses_ = still_polls_ = spurious_ = timer_io_skips_ = close_skips_ = 0;
     own_clock_.reset();
     restart_clock(Instant{});

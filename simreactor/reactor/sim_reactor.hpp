@@ -69,6 +69,7 @@ struct SimReactorOptions {
     Duration resolution = std::chrono::milliseconds(1);  ///< 1 ns or more
     std::uint32_t workers = 4;                           ///< threads of the worker pool, at least 1
     std::uint32_t candidates_max = 64;                   ///< of one question; what is beyond keeps its production order
+    std::uint64_t ticks_max = 0;                         ///< more in one run is a violation, INV-LIVE-01; 0: no bound
     const char* name = "loop";                           ///< root label; a literal
     VirtualClock* clock = nullptr;                       ///< shared by the nodes of a world; null: a clock of its own
     IdleHook on_idle{};
@@ -397,6 +398,7 @@ private:
     bool in_body_ = false;      // a worker's function runs: what it touches belongs to its completion
     bool clock_moved_ = false;  // the next delivery is the one that tells
     std::vector<Touch> body_touches_;
+    std::uint64_t ticks_ = 0;        // of this run
     std::uint32_t poll_misses_ = 0;  // opportunities in a row that did not poll
     std::uint32_t still_polls_ = 0;  // polls in a row that did not move the time
     std::uint32_t spurious_ = 0;

@@ -39,6 +39,10 @@ bool SimReactor::poll_due(bool in_place) {
 bool SimReactor::tick(TickMode mode) {
     require_up();
     if (in_tick_) { throw AsyncError("tick is not reentrant: a callback or coroutine called it from inside a tick"); }
+    // A loop that turns for ever and dispatches nobody is as endless as one that dispatches for ever.
+    if (++ticks_ > options_.ticks_max && options_.ticks_max != 0) [[unlikely]] {
+        report_violation({"INV-LIVE-01", "the loop made more than " + std::to_string(options_.ticks_max) + " ticks: livelock", __FILE__, __LINE__});
+    }
     poll_misses_ = 0;
     if (!anything() && (mode == TickMode::no_wait || !alive())) {
         look_at_clock();

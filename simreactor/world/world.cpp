@@ -73,6 +73,8 @@ void World::prepare(Node& node, bool alone) {
     reactor.mask = options_.mask;
     reactor.faults = options_.faults;
     reactor.resolution = options_.resolution;
+    // At most one tick goes with each dispatch, and few more with the end of a run.
+    reactor.ticks_max = options_.dispatches_max == 0 ? 0 : 2 * options_.dispatches_max + 1000;
     if (!alone) {
         reactor.clock = &clock_;
         reactor.on_idle = [this, &node](SimReactor&, Instant next) { return idle(node, next); };

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "heddle/core/run/one_shot.hpp"
+#include "heddle/core/run/reactor_event.hpp"
 #include "heddle/core/run/runtime.hpp"
 
 namespace heddle::sim {
@@ -76,6 +78,28 @@ TEST(World, TellsNobodyWhatHappensAfterTheRun) {
     EXPECT_GT(before, 0U);
     kept.reset();  // the observers of that run may be gone by now
     EXPECT_EQ(heard.events.size(), before);
+}
+
+TEST(World, CallsARunEndlessByTheTicksOfALoopThatWakesNobody) {
+    WorldOptions options;
+    options.dispatches_max = 500;
+    World world(options);
+    const Outcome endless = world.run([&world] {
+        Scheduler& scheduler = world.runtime().scheduler();
+        TimerOptions every;
+        every.timeout = 1ms;
+        every.periodic = true;
+        const Ref<ReactorEvent> ticking = ReactorEvent::timer(scheduler, every);
+        ticking->start();
+        const Ref<OneShotEvent> never = OneShotEvent::make(scheduler, "never");
+        Waker& waker = scheduler.require_suspendable("test").waker();
+        waker.clean();
+        waker.resume_when(*never, WakeBy::resolve);
+        scheduler.suspend({"wait", SourceLocation::current(), never->label()});
+    });
+    EXPECT_EQ(endless.kind, trace::OutcomeKind::violation);
+    EXPECT_EQ(endless.invariant, "INV-LIVE-01") << endless.message;
+    EXPECT_NE(endless.message.find("ticks"), std::string::npos) << endless.message;
 }
 
 }  // namespace

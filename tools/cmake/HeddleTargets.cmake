@@ -45,10 +45,12 @@ target_compile_options(heddle_flags INTERFACE
   $<$<BOOL:${HEDDLE_SANITIZE}>:-O1;-g1>
   $<$<STREQUAL:${HEDDLE_SANITIZE},address>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>
   $<$<STREQUAL:${HEDDLE_SANITIZE},thread>:-fsanitize=thread;-fno-omit-frame-pointer>
+  $<$<BOOL:${HEDDLE_FUZZ}>:-fsanitize=fuzzer-no-link>
   $<$<BOOL:${HEDDLE_COVERAGE}>:--coverage>)
 target_link_options(heddle_flags INTERFACE
   $<$<STREQUAL:${HEDDLE_SANITIZE},address>:-fsanitize=address,undefined>
   $<$<STREQUAL:${HEDDLE_SANITIZE},thread>:-fsanitize=thread>
+  $<$<BOOL:${HEDDLE_FUZZ}>:-fsanitize=fuzzer-no-link>
   $<$<BOOL:${HEDDLE_COVERAGE}>:--coverage>)
 
 # heddle_library(NAME SOURCES … [PUBLIC …] [PRIVATE …]): target heddle_NAME, alias heddle::NAME. Its sources are remembered, so that

@@ -21,9 +21,11 @@ constexpr std::string_view not_built = ", which is not built yet";
 /// Options as they were typed. One variable serves an option wherever it may stand.
 struct Typed {
     Text seed, replay, level, order, time, reactor, record, strategy, bound, budget, out, jobs, planted;
-    Text reduction, sharing, shard, resume, depth;
+    Text reduction, sharing, shard, resume, depth, hang;
     std::string scenario, trace, other_trace;
     std::string only;
+    std::vector<std::string> results;
+    bool no_audit = false, restless = false;
     bool json = false, force = false, trap = false, update = false, all = false, samplers = false;
 };
 
@@ -54,21 +56,32 @@ std::size_t one_of(const std::string& where, const std::string& text, const std:
     refuse(where, "it not to be given", std::string(what) + std::string(not_built));
 }
 
-/// "30s", "1.5m", "500ms", "2h", or a number of schedules.
-Budget budget_of(const std::string& text) {
-    constexpr std::uint64_t runs_max = 1'000'000'000'000'000;
+/// "30s", "1.5m", "500ms", "2h"; NaN if it is none.
+double time_of(const std::string& text) {
     constexpr double seconds_max = 366.0 * 24 * 3600;
-    const char* const expected = "a time (500ms, 30s, 5m, 2h) or a number of schedules (100000), above 0";
-    if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
-        return {0, whole_number("--budget", text, 1, runs_max)};
-    }
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
     const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
     const double factor = unit == "ms" ? 0.001 : unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
     const double seconds = value * factor;
-    if (error != std::errc{} || !(seconds > 0) || seconds > seconds_max) {
-        refuse("--budget", expected, trace::one_line(text));
+    return error == std::errc{} && seconds > 0 && seconds <= seconds_max ? seconds : std::nan("");
+}
+
+double seconds_of(const std::string& where, const std::string& text) {
+    const double seconds = time_of(text);
+    if (std::isnan(seconds)) { refuse(where, "a time (500ms, 30s, 5m), above 0", trace::one_line(text)); }
+    return seconds;
+}
+
+/// A time, or a number of schedules.
+Budget budget_of(const std::string& text) {
+    constexpr std::uint64_t runs_max = 1'000'000'000'000'000;
+    if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
+        return {0, whole_number("--budget", text, 1, runs_max)};
+    }
+    const double seconds = time_of(text);
+    if (std::isnan(seconds)) {
+        refuse("--budget", "a time (500ms, 30s, 5m, 2h) or a number of schedules (100000), above 0", trace::one_line(text));
     }
     return {seconds, 0};
 }
@@ -96,6 +109,16 @@ void read_bound(const std::string& text, Arguments& arguments) {
     arguments.bound = static_cast<std::uint32_t>(whole_number("--bound", number, 0, 1'000'000));
 }
 
+/// "i/n", with i from 0 to n-1.
+sim::Part shard_of(const std::string& text) {
+    const std::size_t slash = text.find('/');
+    if (slash == std::string::npos) { refuse("--shard", "i/n, with i from 0 to n-1", trace::one_line(text)); }
+    sim::Part part;
+    part.count = whole_number("--shard", std::string_view(text).substr(slash + 1), 1, 1'000'000);
+    part.index = whole_number("--shard", std::string_view(text).substr(0, slash), 0, part.count - 1);
+    return part;
+}
+
 // ── the options, wherever they stand ──
 
 class Syntax {
@@ -121,6 +144,8 @@ public:
         shrink();
         diff();
         selfcheck();
+        merge();
+        audit();
     }
 
     CLI::App& app() { return app_; }
@@ -195,8 +220,11 @@ private:
         seed(app, "for the world and the strategies with chance (1)");
         app.add_option(
                "--jobs", typed_.jobs,
-               "0 or 1: in this process, which a crash of the program ends; worker processes do not exist yet (1)")
+               "worker processes, which may crash; 0: none, the search runs in this process, for debuggers (1)")
             ->type_name("N");
+        app.add_option("--hang-after", typed_.hang, "a run that does nothing for so long is killed, and told as HANG (10s)")
+            ->type_name("TIME");
+        app.add_flag("--no-audit", typed_.no_audit, "do not repeat some of the runs in fresh processes to see whether they are the same");
         app.add_option("--out", typed_.out, "folder for traces; made if missing (.)")->type_name("DIR");
         force(app);
         app.add_option("--reduction", typed_.reduction,
@@ -207,8 +235,10 @@ private:
                        "what a reduction rests on. declared: coroutines share what Shared and touch say; "
                        "any: they may share everything (declared)")
             ->type_name("NAME");
-        app.add_option("--shard", typed_.shard)->group("");
-        app.add_option("--resume", typed_.resume)->group("");
+        app.add_option("--shard", typed_.shard,
+                       "the i-th of n parts, for array jobs; its result goes to OUT/shard-i-of-n.json, and `simrun merge OUT` adds up")
+            ->type_name("I/N");
+        app.add_option("--resume", typed_.resume, "keep the state of the search in this folder, or go on from there")->type_name("DIR");
     }
 
     void replay() {
@@ -247,6 +277,20 @@ private:
         app.add_option("--only", typed_.only, "those whose name has this part")->type_name("TEXT");
     }
 
+    void merge() {
+        CLI::App& app = command("merge", "the results of all shards of a search as one", "simrun merge results");
+        app.add_option("result", typed_.results, "folders with results of shards, or the files themselves")->required()->type_name("");
+    }
+
+    /// Called by a search, with a socket; never by people.
+    void audit() {
+        CLI::App& app = *app_.add_subcommand("audit", "")->group("");
+        scenario(app);
+        seed(app, "");
+        order_and_time(app, "");
+        app.add_flag("--restless", typed_.restless);
+    }
+
     CLI::App app_;
     Typed typed_;
 };
@@ -261,7 +305,8 @@ Command command_of(const Syntax& syntax, const Typed& typed) {
     constexpr std::array commands{Named{"list", Command::list},       Named{"run", Command::run},
                                   Named{"explore", Command::explore}, Named{"replay", Command::replay},
                                   Named{"shrink", Command::shrink},   Named{"diff", Command::diff},
-                                  Named{"selfcheck", Command::selfcheck}};
+                                  Named{"selfcheck", Command::selfcheck}, Named{"merge", Command::merge},
+                                  Named{"audit", Command::audit}};
     for (const Named& named : commands) {
         if (!syntax.is(named.name)) { continue; }
         if (typed.replay) {
@@ -274,7 +319,8 @@ Command command_of(const Syntax& syntax, const Typed& typed) {
 
 /// What may stand before a command serves that command, or is refused with it.
 void refuse_strangers(Command command, const Typed& typed) {
-    const bool seeds = command == Command::run || command == Command::explore || command == Command::replay || typed.samplers;
+    const bool seeds = command == Command::audit || command == Command::run || command == Command::explore ||
+                       command == Command::replay || typed.samplers;
     if (typed.seed && !seeds) {
         refuse("--seed", "a command that runs something (run, explore, replay)", "another one");
     }
@@ -302,14 +348,16 @@ void read_search(const Typed& typed, Arguments& arguments) {
         arguments.budget = budget_of(*typed.budget);
         arguments.budget_text = *typed.budget;
     }
-    if (typed.jobs && whole_number("--jobs", *typed.jobs, 0, 4096) > 1) {
-        refuse("--jobs", "0 or 1", *typed.jobs + std::string(not_built));
-    }
+    if (typed.jobs) { arguments.jobs = static_cast<unsigned>(whole_number("--jobs", *typed.jobs, 0, 1024)); }
+    if (typed.hang) { arguments.hang_seconds = seconds_of("--hang-after", *typed.hang); }
     if (typed.reduction) {
         constexpr std::array reductions{sim::Reduction::none, sim::Reduction::source, sim::Reduction::optimal};
         arguments.reduction = reductions.at(one_of("--reduction", *typed.reduction, {"none", "source", "optimal"}));
         if (arguments.strategy != sim::Strategy::exhaustive) {
             refuse("--reduction", "the strategy exhaustive beside it", "--strategy " + std::string(sim::to_string(arguments.strategy)));
+        }
+        if (arguments.reduction == sim::Reduction::optimal && arguments.jobs > 1) {
+            refuse("--jobs", "0 or 1 beside --reduction optimal, whose trees are not divided", *typed.jobs);
         }
         if (arguments.bound) { refuse("--reduction", "no --bound beside it", "--bound " + *typed.bound); }
     }
@@ -317,8 +365,27 @@ void read_search(const Typed& typed, Arguments& arguments) {
         arguments.sharing_any = one_of("--sharing", *typed.sharing, {"declared", "any"}) == 1;
         if (arguments.sharing_any && !arguments.reduction) { refuse("--sharing", "a --reduction beside it", "any"); }
     }
-    if (typed.shard) { refuse_unbuilt("--shard", trace::one_line(*typed.shard)); }
-    if (typed.resume) { refuse_unbuilt("--resume", trace::one_line(*typed.resume)); }
+    arguments.audits = !typed.no_audit;
+    arguments.restless = typed.restless;
+    if (typed.shard) { arguments.shard = shard_of(*typed.shard); }
+    if (typed.resume) {
+        if (typed.resume->empty()) { refuse("--resume", "a folder", "an empty name"); }
+        arguments.resume = *typed.resume;
+    }
+    const bool divided = typed.shard || typed.resume;
+    const char* const which = typed.shard ? "--shard" : "--resume";
+    if (divided && arguments.jobs == 0) { refuse(which, "worker processes (--jobs 1 or more)", "--jobs 0"); }
+    if (divided && arguments.reduction == sim::Reduction::optimal) {
+        refuse(which, "--reduction none or source, as trees of optimal are not divided", "--reduction optimal");
+    }
+    if (arguments.bound_kind == sim::BoundKind::reversal && (typed.shard || arguments.jobs > 1)) {
+        refuse(typed.shard ? "--shard" : "--jobs", "one worker and no shards beside --bound reversal:K, whose search is not divided",
+               typed.shard ? *typed.shard : *typed.jobs);
+    }
+    if (typed.resume && arguments.strategy == sim::Strategy::exhaustive && !arguments.reduction) {
+        refuse("--resume", "a sampler, or --reduction none or source: a search by number of deviations keeps its place in memory alone",
+               "neither");
+    }
 }
 
 void read_world(const Typed& typed, Arguments& arguments) {
@@ -346,9 +413,9 @@ void refuse_later_commands(int argc, const char* const* argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         if (word.starts_with('-')) { continue; }
-        for (const std::string_view later : {"sweep", "merge", "explain", "export"}) {
+        for (const std::string_view later : {"sweep", "explain", "export"}) {
             if (word == later) {
-                refuse("command", "list, run, explore, replay, shrink, diff or selfcheck",
+                refuse("command", "list, run, explore, replay, shrink, diff, selfcheck or merge",
                        std::string(word) + std::string(not_built));
             }
         }
@@ -380,6 +447,7 @@ Arguments parse_arguments(int argc, const char* const* argv, std::string_view ab
     if (!first.empty() || arguments.command == Command::replay || arguments.command == Command::shrink) {
         arguments.traces.push_back(first);
     }
+    if (arguments.command == Command::merge) { arguments.traces = typed.results; }
     if (arguments.command == Command::diff) { arguments.traces = {typed.trace, typed.other_trace}; }
     read_world(typed, arguments);
     read_search(typed, arguments);
@@ -388,7 +456,9 @@ Arguments parse_arguments(int argc, const char* const* argv, std::string_view ab
         arguments.record = *typed.record;
     }
     if (typed.out && typed.out->empty()) { refuse("--out", "a name", "an empty one"); }
-    arguments.out = typed.out.value_or(arguments.command == Command::shrink ? "" : ".");
+    const bool in_folder = arguments.command == Command::explore && !arguments.resume.empty();
+    arguments.out = typed.out.value_or(arguments.command == Command::shrink ? "" : in_folder ? arguments.resume : ".");
+    if (in_folder && typed.out && *typed.out != arguments.resume) { refuse("--out", "none beside --resume, which names the folder", *typed.out); }
     arguments.planted = typed.planted;
     if (typed.level) {
         arguments.level = one_of("--level", *typed.level, {"strict", "continue"}, {"adaptive"}) == 0

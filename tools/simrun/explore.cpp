@@ -1,139 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // simrun explore: a search through a scenario's schedules, with a budget, progress, and Ctrl-C.
 //
-//   faithful, half of the budget ── nothing violated ──▶ any, what is left of it
-//        └──────── a violation ──▶ shrunk, replayed once strictly, written, told
-//
-// A failure is looked for under the weakest assumption first: what production can do today (order `faithful`).
+//   arguments ──▶ search (search.cpp) ── a violation, shrunk ──▶ replayed once strictly, written, told
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <memory>
 #include <vector>
 
-#include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
-#include "heddle/tools/simrun/detail/interrupt.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
+#include "heddle/tools/simrun/detail/search.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
 #include "heddle/traces/failure_text.hpp"
+#include "heddle/traces/trace_json.hpp"
 
 namespace heddle::detail {
 namespace {
-
-class Search {
-public:
-    Search(const Subject& subject, const Arguments& arguments)
-        : subject_(subject),
-          arguments_(arguments),
-          progress_(stderr, arguments.budget.seconds, arguments.budget.runs),
-          started_(seconds_now()) {
-        result_.scenario = subject.call.text();
-        result_.seed = arguments.seed.value_or(1);
-        result_.strategy = arguments.strategy;
-        result_.order = arguments.order ? std::string(trace::to_string(*arguments.order)) : "both";
-        result_.time = arguments.time.value_or(trace::TimeLevel::T1);
-    }
-
-    SearchResult run() {
-        using Orders = std::vector<std::optional<trace::Order>>;
-        Orders orders{trace::Order::faithful, trace::Order::any};
-        if (arguments_.order) {
-            orders = {*arguments_.order};
-        } else if (sim::is_sampler(arguments_.strategy)) {
-            orders = {std::nullopt};  // both in turns
-        }
-        bool complete = true;
-        for (std::size_t i = 0; i < orders.size(); ++i) {
-            const std::size_t orders_left = orders.size() - i;
-            if (!affords(orders_left)) {
-                complete = false;
-                result_.budget_spent = true;
-                break;
-            }
-            const sim::Report report = search(orders[i], orders_left);
-            add(report, i > 0);
-            complete = complete && report.complete;
-            if (!result_.violations.empty() || interrupt_.asked()) {
-                complete = complete && orders_left == 1;
-                break;
-            }
-        }
-        progress_.done();
-        result_.interrupted = interrupt_.asked();
-        result_.report.complete = complete && result_.violations.empty();
-        result_.report.seconds = seconds_now() - started_;
-        return std::move(result_);
-    }
-
-private:
-    [[nodiscard]] std::uint64_t runs_left() const {
-        return arguments_.budget.runs == 0
-                   ? std::numeric_limits<std::uint64_t>::max()
-                   : arguments_.budget.runs - std::min(arguments_.budget.runs, result_.report.runs);
-    }
-    [[nodiscard]] double seconds_left() const { return arguments_.budget.seconds - (seconds_now() - started_); }
-    [[nodiscard]] bool affords(std::size_t orders_left) const {
-        const bool first = orders_left > 1 || arguments_.order.has_value() || sim::is_sampler(arguments_.strategy);
-        return runs_left() > 0 && (first || arguments_.budget.seconds == 0 || seconds_left() > 0);
-    }
-
-    sim::Report search(std::optional<trace::Order> order, std::size_t orders_left) {
-        sim::ExploreOptions options;
-        options.strategy = arguments_.strategy;
-        options.order = order;
-        options.time = result_.time;
-        options.bound = arguments_.bound;
-        options.bound_kind = arguments_.bound_kind;
-        options.depth = arguments_.depth;
-        options.reduction = arguments_.reduction;
-        options.sharing_any = arguments_.sharing_any;
-        options.seed = result_.seed;
-        const std::uint64_t runs = runs_left();
-        options.runs_max = orders_left > 1 && arguments_.budget.runs != 0 ? runs - runs / 2 : runs;
-        if (arguments_.budget.seconds > 0) {
-            options.seconds_max = std::max(seconds_left() / static_cast<double>(orders_left), 0.001);
-        }
-        options.clock = &seconds_now;
-        options.stop = [this] { return interrupt_.asked(); };
-        options.progress_every = 16;
-        options.progress = [this](const sim::Progress& progress) {
-            progress_.show({trace::to_string(progress.order), result_.report.runs + progress.runs,
-                            result_.report.traces + progress.distinct, progress.depth, progress.schedules});
-        };
-        return sim::explore(subject_.call, options);
-    }
-
-    /// @param again  an earlier order has run the baseline already
-    void add(const sim::Report& report, bool again) {
-        sim::Report& all = result_.report;
-        const std::uint64_t runs_before = all.runs;
-        all.rests_on = report.rests_on;
-        all.reduction = report.reduction;
-        all.runs += report.runs;
-        all.traces += report.traces - (again && report.traces > 0 ? 1 : 0);
-        all.redundant += report.redundant;
-        all.cut += report.cut;
-        if (!report.bound.empty()) { all.bound = report.bound; }
-        all.sizes.insert(all.sizes.end(), report.sizes.begin(), report.sizes.end());
-        all.risks.insert(all.risks.end(), report.risks.begin(), report.risks.end());
-        result_.budget_spent = result_.budget_spent || (report.stopped && !interrupt_.asked());
-        for (const sim::Found& found : report.violations) {
-            result_.violations.push_back({found, {}, {}});
-            result_.violations.back().found.runs += runs_before;
-        }
-    }
-
-    const Subject& subject_;
-    const Arguments& arguments_;
-    Interrupt interrupt_;
-    Progress progress_;
-    double started_;
-    SearchResult result_;
-};
 
 /// What was run and what was not, in one sentence.
 std::string extent_of(const SearchResult& result, const Arguments& arguments) {
@@ -143,8 +29,13 @@ std::string extent_of(const SearchResult& result, const Arguments& arguments) {
         return fmt::format("complete: {} traces, {} redundant, resting on {} sharing", report.traces, report.redundant,
                            report.rests_on);
     }
-    if (!result.violations.empty()) { return "the search ends at the first violation"; }
+    const bool violated = std::ranges::any_of(result.violations, [](const SearchResult::Violation& at) {
+        return at.found.trace.outcome.kind == trace::OutcomeKind::violation;
+    });
+    if (violated) { return "the search ends at the first violation"; }
+    if (result.gave_up) { return fmt::format("not complete: given up after {}", trace::counted(result.deaths, "crash", "crashes")); }
     if (result.budget_spent) { return fmt::format("not complete: the budget of {} is spent", arguments.budget_text); }
+    if (result.deaths > 0) { return fmt::format("all but what lies behind {}: {} traces", trace::counted(result.deaths, "crash", "crashes"), report.traces); }
     if (!report.bound.empty() && result.strategy == sim::Strategy::exhaustive && arguments.bound_kind != sim::BoundKind::deviations) {
         return fmt::format("bounded by {}: {} within it, and what lies beyond was not run", report.bound,
                            trace::counted(report.runs, "schedule"));
@@ -201,6 +92,7 @@ std::string way_to(const sim::Found& found) {
 
 /// The trace has to hold by itself, before anybody is told to rely on it.
 void require_replay(const Subject& subject, const sim::Found& found) {
+    if (found.trace.outcome.kind == trace::OutcomeKind::crashed) { return; }  // it died in a process of its own, at least twice
     sim::ReplayOptions options;
     options.keep_events = false;
     const sim::ReplayResult result = sim::replay(subject.call, found.trace, options);
@@ -212,20 +104,60 @@ void require_replay(const Subject& subject, const sim::Found& found) {
                          ". The program depends on something that is not one of its choices"};
 }
 
+/// The folder or the file that the search keeps; none for most.
+std::unique_ptr<CampaignStore> store_for(const Subject& subject, const Arguments& arguments) {
+    if (!arguments.resume.empty()) {
+        prepare_folder(arguments.resume);
+        return std::make_unique<CampaignStore>(arguments.resume, "campaign.json", search_of(subject, arguments), arguments.shard);
+    }
+    if (arguments.shard.count == 1) { return nullptr; }
+    const std::string name = fmt::format("shard-{}-of-{}.json", arguments.shard.index, arguments.shard.count);
+    return std::make_unique<CampaignStore>(arguments.out, name, search_of(subject, arguments), arguments.shard);
+}
+
+/// A trace that cannot be written is told instead: what was found is not lost.
+std::string write_or_tell(const Invocation& invocation, const std::string& folder, const trace::Trace& trace, std::string& failure) {
+    try {
+        return write_found(invocation, folder, trace);
+    } catch (const HarnessFailure& caught) {
+        if (failure.empty()) { failure = caught.text; }
+        fmt::print(stderr, "{}", trace::to_json(trace));
+        return "";
+    }
+}
+
+void keep_violations(CampaignStore& store, const SearchResult& result, std::string& failure) {
+    store.file().violations.clear();
+    for (const SearchResult::Violation& violation : result.violations) {
+        if (violation.file.empty()) { continue; }
+        const std::size_t slash = violation.file.rfind('/');
+        store.file().violations.push_back({violation.found.invariant, violation.found.message, violation.found.mode,
+                                           slash == std::string::npos ? violation.file : violation.file.substr(slash + 1)});
+    }
+    const std::string written = store.write();
+    if (failure.empty() && !written.empty()) { failure = "the search's own file could not be written: " + written; }
+}
+
 }  // namespace
 
 ExitStatus explore_command(const Invocation& invocation, const Arguments& arguments) {
     const Subject subject = subject_of(invocation, arguments.scenario, arguments.planted);
     prepare_folder(arguments.out);
-    SearchResult result = Search(subject, arguments).run();
+    const std::unique_ptr<CampaignStore> store = store_for(subject, arguments);
+    SearchResult result = search(subject, arguments, store.get());
     for (SearchResult::Violation& violation : result.violations) {
-        require_replay(subject, violation.found);
-        violation.file = write_found(invocation, arguments.out, violation.found.trace);
+        if (violation.found.trace.recipe.scenario.empty()) { continue; }  // a crash that left no trace; the failure below says why
+        if (violation.file.empty()) {
+            require_replay(subject, violation.found);
+            violation.file = write_or_tell(invocation, arguments.out, violation.found.trace, result.failure);
+        }
         violation.command = command_to_replay(invocation, violation.found.trace.recipe.seed, violation.file);
     }
-    if (invocation.json) {
+    if (store) { keep_violations(*store, result, result.failure); }
+    std::erase_if(result.violations, [](const SearchResult::Violation& at) { return at.file.empty(); });
+    if (invocation.json && result.failure.empty()) {
         fmt::print("{}", explore_json(result));
-    } else {
+    } else if (!invocation.json) {
         for (const SearchResult::Violation& violation : result.violations) {
             fmt::print("{}\n", trace::failure_text(violation.found.trace, way_to(violation.found), width_of(stdout)));
         }
@@ -236,6 +168,7 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
             fmt::print("trace written to {}; this replays it:\n{}\n", violation.file, violation.command);
         }
     }
+    if (!result.failure.empty()) { throw HarnessFailure{result.failure}; }
     return result.violations.empty() ? ExitStatus::nothing_violated : ExitStatus::violated;
 }
 

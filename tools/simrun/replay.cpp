@@ -19,6 +19,7 @@
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/tools/simrun/detail/worker_search.hpp"
 #include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_diff.hpp"
 #include "heddle/traces/trace_file.hpp"
@@ -59,10 +60,29 @@ void spell_labels(std::string& text, const trace::Trace& trace) {
     }
 }
 
+/// None if the run ends by itself.
+std::optional<sim::ReplayResult> replayed_apart(const Subject& subject, const trace::Trace& trace, sim::ReplayMode mode) {
+    sim::ApartOptions apart{worker_limits(1, 10), &seconds_now, false};
+    if (trace.outcome.invariant == "HANG") { apart.limits.hang_seconds = 2; }
+    sim::ApartResult dead = sim::replay_apart(subject.call, trace, mode, apart);
+    if (!dead.death) { return std::nullopt; }
+    if (!dead.failure.empty()) { throw HarnessFailure{dead.failure}; }
+    sim::ReplayResult result;
+    result.trace = std::move(dead.trace);
+    result.trace.constraints = trace.constraints;
+    result.reproduced = result.trace.outcome.same_end(trace.outcome);
+    result.same_hash = result.reproduced && result.trace.hash.value == trace.hash.value;
+    return result;
+}
+
 sim::ReplayResult replayed(const Subject& subject, const trace::Trace& trace, const Arguments& arguments,
                            sim::ReplayMode mode) {
     sim::ReplayOptions options;
     options.mode = mode;
+    // A run that ends its process is watched from another one; what died is told like any other end.
+    if (trace.outcome.kind == trace::OutcomeKind::crashed && !arguments.trap) {
+        if (std::optional<sim::ReplayResult> dead = replayed_apart(subject, trace, mode); dead) { return *std::move(dead); }
+    }
     if (arguments.trap) {
         options.on_violation = [] { static_cast<void>(std::raise(SIGTRAP)); };
     }
@@ -128,7 +148,7 @@ void tell(const Invocation& invocation, const Arguments& arguments, const trace:
     const std::string_view same = result.same_hash    ? ", bit for bit the recorded run"
                                   : result.reproduced ? ", by another run than the recorded one"
                                                       : "";
-    const bool violated = result.trace.outcome.kind == trace::OutcomeKind::violation;
+    const bool violated = trace::is_failure(result.trace.outcome.kind);
     const std::string_view verdict = result.reproduced ? "reproduced" : "not reproduced";
     if (violated) {
         fmt::print("{}\n", trace::failure_text(result.trace, "", width_of(stdout)));
@@ -164,7 +184,7 @@ ExitStatus replay_command(const Invocation& invocation, const Arguments& argumen
         report.difference = trace::diff(trace, result.trace);
     }
     report.diverged = mode == sim::ReplayMode::strict && !result.reproduced;
-    const bool violated = result.trace.outcome.kind == trace::OutcomeKind::violation;
+    const bool violated = trace::is_failure(result.trace.outcome.kind);
     if (arguments.update) {
         result.trace.outcome.mode = violated ? sim::mode_of(result.trace) : "";
         write_update(trace, report);

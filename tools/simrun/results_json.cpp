@@ -123,6 +123,8 @@ std::string explore_json(const SearchResult& result) {
                     {"traces", report.traces},
                     {"redundant", report.redundant},
                     {"cut", report.cut},
+                    {"deaths", result.deaths},
+                    {"audited", result.audited},
                     {"seconds", report.seconds},
                     {"schedules_per_second", rate},
                     {"sizes", std::move(sizes)},

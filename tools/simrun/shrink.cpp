@@ -10,6 +10,7 @@
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/subject.hpp"
 #include "heddle/tools/simrun/detail/trace_output.hpp"
+#include "heddle/tools/simrun/detail/worker_search.hpp"
 #include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_text.hpp"
 
@@ -38,6 +39,11 @@ sim::MinimizeResult minimized(const Subject& subject, const trace::Trace& failin
         if (interrupt.asked()) { return std::nullopt; }  // what is left of the budget fails fast
         trace::Trace candidate = failing;
         candidate.decisions = decisions;
+        if (failing.outcome.kind == trace::OutcomeKind::crashed) {
+            sim::ApartResult dead = sim::replay_apart(subject.call, candidate, sim::ReplayMode::carry_on, {worker_limits(1, 2), &seconds_now});
+            if (!dead.failure.empty() || !dead.trace.outcome.same_end(failing.outcome)) { return std::nullopt; }
+            return std::move(dead.trace);
+        }
         sim::ReplayOptions loose;
         loose.mode = sim::ReplayMode::carry_on;
         sim::ReplayResult result = sim::replay(subject.call, candidate, loose);
@@ -50,19 +56,30 @@ sim::MinimizeResult minimized(const Subject& subject, const trace::Trace& failin
     return result;
 }
 
+/// A crash is run again where it ends nothing but its own process.
+sim::ReplayResult first_run(const Subject& subject, const trace::Trace& given) {
+    if (given.outcome.kind != trace::OutcomeKind::crashed) { return sim::replay(subject.call, given); }
+    sim::ApartResult dead = sim::replay_apart(subject.call, given, sim::ReplayMode::strict, {worker_limits(1, 10), &seconds_now});
+    if (!dead.failure.empty()) { throw HarnessFailure{dead.failure}; }
+    sim::ReplayResult first;
+    first.trace = std::move(dead.trace);
+    first.reproduced = first.trace.outcome.same_end(given.outcome);
+    return first;
+}
+
 }  // namespace
 
 ExitStatus shrink_command(const Invocation& invocation, const Arguments& arguments) {
     ShrinkResult result;
     result.from = arguments.traces.front();
     trace::Trace given = read_input(result.from);
-    if (given.outcome.kind != trace::OutcomeKind::violation) {
+    if (!trace::is_failure(given.outcome.kind)) {
         refuse(result.from + ": /outcome/kind", "a violation, as only that can be shrunk",
                std::string(trace::to_string(given.outcome.kind)));
     }
     if (!arguments.out.empty()) { require_free(invocation, arguments.out); }
     const Subject subject = subject_of(invocation, given, result.from);
-    sim::ReplayResult first = sim::replay(subject.call, given);
+    sim::ReplayResult first = first_run(subject, given);
     if (!first.reproduced) {
         const std::string reason = first.divergence_text.empty() ? "expected " + trace::describe(given.outcome) +
                                                                        ", found " + trace::describe(first.trace.outcome)

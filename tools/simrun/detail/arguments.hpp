@@ -13,7 +13,7 @@
 
 namespace heddle::detail {
 
-enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff, selfcheck };
+enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff, selfcheck, merge, audit };
 
 /// Whichever is spent first; at least one of them is given.
 struct Budget {
@@ -26,7 +26,7 @@ struct Arguments {
     bool json = false;
     bool force = false;
     std::string scenario;             ///< run, explore: "subject/name:key=value,…"
-    std::vector<std::string> traces;  ///< replay, shrink: one; diff: two
+    std::vector<std::string> traces;  ///< replay, shrink: one; diff: two; merge: folders and files
     std::optional<std::uint64_t> seed;
     std::optional<trace::Order> order;
     std::optional<trace::TimeLevel> time;
@@ -38,6 +38,12 @@ struct Arguments {
     std::uint32_t depth = 3;                             ///< explore: of pct
     Budget budget;                                       ///< explore
     std::string budget_text = "30s";                     ///< explore: as it was given
+    unsigned jobs = 1;                                   ///< explore: worker processes; 0: none
+    sim::Part shard{};                                   ///< explore
+    std::string resume;                                  ///< explore: a folder; empty: none
+    bool audits = true;                                  ///< explore: some runs are repeated elsewhere
+    bool restless = false;                               ///< audit
+    double hang_seconds = 10;                            ///< explore: of a run that does nothing
     std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
     std::optional<std::string> planted;  ///< run, explore
     sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay

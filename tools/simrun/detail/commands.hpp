@@ -16,6 +16,8 @@ namespace heddle::detail {
 [[nodiscard]] ExitStatus shrink_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus diff_command(const Invocation& invocation, const Arguments& arguments);
 
+[[nodiscard]] ExitStatus audit_command(const Invocation& invocation, const Arguments& arguments);
+[[nodiscard]] ExitStatus merge_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus selfcheck_command(const Invocation& invocation, const Arguments& arguments);
 /// selfcheck --samplers
 [[nodiscard]] ExitStatus selfcheck_samplers_command(const Invocation& invocation, const Arguments& arguments);

@@ -34,6 +34,10 @@ struct SearchResult {
         std::string command;  ///< that replays it
     };
     std::vector<Violation> violations;
+    std::uint64_t deaths = 0;  ///< runs that ended their process
+    bool gave_up = false;      ///< too many of them
+    std::uint64_t audited = 0; ///< runs that were repeated in fresh processes, and were the same
+    std::string failure;       ///< not empty: the harness failed, in words; what was found is still told
 };
 
 struct RunResult {

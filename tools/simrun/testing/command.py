@@ -13,6 +13,7 @@ import unittest
 
 SAMPLE = os.environ.get("SAMPLE_SIMRUN", "")
 OWN = os.environ.get("OWN_SIMRUN", "")
+HARD = os.environ.get("HARD_SIMRUN", "")
 
 
 class Call:

@@ -3,6 +3,7 @@
 // SAMPLE_PLANTED it has the planted bug SAMPLE-01 and is the program that the other one hands such calls on to.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,41 @@ void quiet(int workers) {
         running.push_back(spawn("worker", [] { yield(); }));
     }
     for (auto& worker : running) { worker.await(); }
+}
+
+/// Writers of one cell, of which the first two choose what they write: as many traces as orders and choices.
+void counted(int workers) {
+    const auto cell = std::make_shared<Shared<std::uint32_t>>(0U);
+    std::vector<Coroutine<void>> running;
+    for (int i = 0; i < workers; ++i) {
+        running.push_back(spawn("writer", [i, cell] { *cell = i < 2 ? sim::choose(2) : 7; }));
+    }
+    for (auto& worker : running) { worker.await(); }
+}
+
+/// Two mutexes, taken in different orders: a deadlock if each coroutine gets its first one.
+void crossed() {
+    auto a = std::make_shared<Mutex>("a");
+    auto b = std::make_shared<Mutex>("b");
+    const auto taking = [](std::shared_ptr<Mutex> first, std::shared_ptr<Mutex> second) {
+        return [first = std::move(first), second = std::move(second)] {
+            const Lock outer(*first);
+            if (sim::choose(2) == 1) { sleep_for(1ms); }
+            const Lock inner(*second);
+        };
+    };
+    auto left = spawn("left", taking(a, b));
+    auto right = spawn("right", taking(b, a));
+    left.await();
+    right.await();
+}
+
+/// Each waits for the end of the other.
+void circle() {
+    const auto other = std::make_shared<std::optional<Coroutine<void>>>();
+    auto left = spawn("left", [other] { (*other)->await(); });
+    *other = spawn("right", [left]() mutable { left.await(); });
+    left.await();
 }
 
 /// Far more schedules than anybody has time for, none of them wrong.
@@ -125,6 +161,13 @@ std::vector<sim::Scenario> scenarios() {
     list.back().program = [](const sim::Parameters& values) {
         return sim::Program([workers = static_cast<int>(values.integer("workers"))] { quiet(workers); });
     };
+    list.push_back(scenario("sample/counted", "writers of one cell", nullptr));
+    list.back().parameters = {{"workers", "coroutines that write", "3", false, 2, 9}};
+    list.back().program = [](const sim::Parameters& values) {
+        return sim::Program([workers = static_cast<int>(values.integer("workers"))] { counted(workers); });
+    };
+    list.push_back(scenario("sample/circle", "two that wait for each other", &circle));
+    list.push_back(scenario("sample/crossed", "two locks in different orders", &crossed));
     list.push_back(scenario("sample/vast", "too many schedules for any budget", &vast));
     list.push_back(scenario("sample/needle", "two of twelve choices matter", &needle));
     list.push_back(scenario("sample/throws", "an error that nobody takes", &throws));

@@ -17,7 +17,7 @@ from command import OWN, SAMPLE, Call, CommandTest
 
 class Help(CommandTest):
     def test_every_command_has_help_with_an_example(self):
-        for command in ("list", "run", "explore", "replay", "shrink", "diff"):
+        for command in ("list", "run", "explore", "replay", "shrink", "diff", "merge"):
             self.assertIn(f"example: simrun {command}", self.call(command, "--help").out)
         self.assertIn("example: simrun --seed 1234 --replay", self.call("--help").out)
 
@@ -34,13 +34,9 @@ class Help(CommandTest):
         for arguments, name in (
             (explore + ["--time", "T3"], "--time"),
             (explore + ["--time", "T4"], "--time"),
-            (explore + ["--shard", "1/2"], "--shard"),
-            (explore + ["--resume", "there"], "--resume"),
-            (explore + ["--jobs", "2"], "--jobs"),
             (["replay", "x.json", "--level", "adaptive"], "--level"),
             (["--replay", "x.json", "--level", "adaptive"], "--level"),
             (["sweep", "sample/quiet"], "sweep"),
-            (["merge", "a"], "merge"),
             (["explain", "x.json"], "explain"),
         ):
             with self.subTest(arguments):
@@ -348,6 +344,20 @@ class OwnProgram(CommandTest):
         self.call("replay", self.files()[0], program=OWN, status=1)
         # The other program does not know the scenario.
         self.refused("replay", self.files()[0], names=["/recipe/scenario"])
+
+
+class Deadlocks(CommandTest):
+    def test_who_waits_for_whom_is_told(self):
+        for arguments in (["explore", "sample/crossed"], ["replay", "sample-crossed-DEADLOCK.trace.json"]):
+            out = self.call(*arguments, status=1).out
+            self.assertIn("Who waits for whom (3 coroutines):", out)
+            self.assertRegex(out, r"main/left waits at main/left:lock.* since step \d+")
+            self.assertIn("no step of this run gave up, filled or notified main/b", out)
+
+    def test_a_circle_is_told(self):
+        out = self.call("explore", "sample/circle", status=1).out
+        self.assertIn("circle: main/left waits for main/right waits for main/left", out)
+        self.assertIn("the end of main/left would wake it", out)
 
 
 class Interrupts(CommandTest):
