@@ -113,7 +113,10 @@ std::string LabelBook::text(Label label) const {
         std::snprintf(unknown, sizeof unknown, "?%016llx", static_cast<unsigned long long>(label.value));
         return unknown;
     }
-    const Entry& entry = entries_[found->value];
+    return spell(entries_[found->value]);
+}
+
+std::string LabelBook::spell(const Entry& entry) const {
     std::string text;
     if (entry.separator != '\0') {
         text = this->text(entry.parent);
@@ -123,6 +126,14 @@ std::string LabelBook::text(Label label) const {
     if (entry.object) { text += "(" + this->text(entry.object) + ")"; }
     if (entry.ordinal > 1) { text += "#" + std::to_string(entry.ordinal); }
     return text;
+}
+
+std::vector<std::string> LabelBook::objects() const {
+    std::vector<std::string> texts;
+    for (const Entry& entry : entries_) {
+        if (entry.separator != ':') { texts.push_back(spell(entry)); }
+    }
+    return texts;
 }
 
 void LabelBook::reset() {

@@ -84,6 +84,9 @@ public:
     [[nodiscard]] std::string text(Label label) const;
     [[nodiscard]] bool knows(Label label) const { return index_.find(label.value) != nullptr; }
 
+    /// Texts of all roots and children, in the order in which the run made them: points are none. Cost: O(labels × length).
+    [[nodiscard]] std::vector<std::string> objects() const;
+
     /// Forgets the run and keeps the memory.
     void reset();
 
@@ -98,6 +101,7 @@ private:
 
     [[nodiscard]] static constexpr std::uint64_t nonzero(std::uint64_t hash) { return hash == 0 ? 1 : hash; }
     [[nodiscard]] std::string_view interned(std::string_view name);
+    [[nodiscard]] std::string spell(const Entry& entry) const;
     Label make(Label parent, char separator, std::string_view name, Label object);
 
     GenerationMap index_;   // label → entry

@@ -105,6 +105,17 @@ TEST(LabelBook, TextOutlivesTheStringThatNamedIt) {
     EXPECT_EQ(book.text(label), "a name that is too long for a small string");
 }
 
+TEST(LabelBook, TellsItsObjectsInTheOrderInWhichTheyWereMade) {
+    LabelBook book;
+    const Label main = book.root("main");
+    const Label worker = book.child(main, "worker");
+    static_cast<void>(book.point(worker, "sleep"));
+    static_cast<void>(book.child(main, "worker"));
+    EXPECT_EQ(book.objects(), (std::vector<std::string>{"main", "main/worker", "main/worker#2"}));
+    book.reset();
+    EXPECT_EQ(book.objects(), std::vector<std::string>{});
+}
+
 TEST(LabelBook, UnknownLabelIsShownAsItsHash) {
     const LabelBook book;
     EXPECT_EQ(book.text(Label{0x1f}), "?000000000000001f");
