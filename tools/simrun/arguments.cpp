@@ -52,10 +52,6 @@ std::size_t one_of(const std::string& where, const std::string& text, const std:
     refuse(where, expected, trace::one_line(text) + std::string(known ? not_built : ""));
 }
 
-[[noreturn]] void refuse_unbuilt(const std::string& where, std::string_view what) {
-    refuse(where, "it not to be given", std::string(what) + std::string(not_built));
-}
-
 /// "30s", "1.5m", "500ms", "2h"; NaN if it is none.
 double time_of(const std::string& text) {
     constexpr double seconds_max = 366.0 * 24 * 3600;
