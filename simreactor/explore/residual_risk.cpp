@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "heddle/core/base/label.hpp"
@@ -35,8 +36,8 @@ void SampleTally::add(std::uint64_t trace, std::uint32_t count) {
 std::vector<SampleTally::Drawn> SampleTally::drawn() const {
     std::vector<Drawn> all;
     all.reserve(counts_.size());
-    for (const auto& [trace, count] : counts_) { all.push_back({trace, count}); }
-    std::ranges::sort(all, {}, &Drawn::trace);  // the map has no order
+    std::ranges::transform(counts_, std::back_inserter(all), [](const auto& entry) { return Drawn{entry.first, entry.second}; });
+    std::ranges::sort(all, {}, &Drawn::trace);  // the map has no order; from here on there is one
     return all;
 }
 
