@@ -15,20 +15,12 @@
 #pragma once
 
 #include "heddle/core/base/time.hpp"
+#include "heddle/simreactor/net/latency.hpp"
 #include "heddle/traces/trace.hpp"
 
 namespace heddle::sim {
 
 using TimeLevel = trace::TimeLevel;
-
-/// How long something takes. Under T0 and T1 it is `min`. Requires: 0 ≤ min ≤ max.
-struct Latency {
-    Duration min = Duration::zero();
-    Duration max = Duration::zero();
-
-    [[nodiscard]] static constexpr Latency exactly(Duration value) { return {value, value}; }
-    friend bool operator==(const Latency&, const Latency&) = default;
-};
 
 /// When something may happen.
 struct Window {
