@@ -21,7 +21,7 @@
 namespace heddle::sim {
 
 /// What becomes ready in a simulated world, besides timers.
-enum class Happening : std::uint8_t { descriptor, trigger, task, thread, post, signal, exit };
+enum class Happening : std::uint8_t { descriptor, trigger, task, thread, post, signal, exit, operation, arrival };
 
 class EventQueue {
 public:

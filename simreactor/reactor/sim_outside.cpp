@@ -7,6 +7,7 @@
 
 #include "heddle/core/base/error.hpp"
 #include "heddle/simreactor/reactor/detail/port.hpp"
+#include "heddle/simreactor/reactor/detail/sim_io.hpp"
 #include "heddle/simreactor/reactor/sim_reactor.hpp"
 
 namespace heddle::sim {
@@ -38,7 +39,9 @@ void SimReactor::enqueue(Happening what, std::uint32_t index, Instant latest) {
             key = tasks_.key(index);
             break;
         case Happening::post: posts_[index].state = PostState::arrived; break;
-        case Happening::thread: break;
+        case Happening::thread:
+        case Happening::operation:
+        case Happening::arrival: break;
     }
     ready_.push_back({.what = what, .key = key, .latest = latest});
 }
@@ -55,6 +58,8 @@ bool SimReactor::is_deliverable(const Ready& ready) {
         case Happening::task: return tasks_.find(ready.key) != nullptr;
         case Happening::post: return posts_[ready.key].state == PostState::arrived;
         case Happening::thread: return true;
+        case Happening::operation: return io_->is_deliverable(ready.key);
+        case Happening::arrival: break;  // it has no place among what is ready: it makes operations ready
     }
     return false;
 }
@@ -68,9 +73,11 @@ void SimReactor::forget(const Ready& ready) {
         case Happening::trigger:
             if (Trigger* trigger = triggers_.find(ready.key)) { trigger->queued = false; }
             break;
+        case Happening::operation: io_->forget_ready(ready.key); break;
         case Happening::task:
         case Happening::post:
-        case Happening::thread: break;
+        case Happening::thread:
+        case Happening::arrival: break;
     }
 }
 
@@ -84,6 +91,8 @@ Label SimReactor::label_of(const Ready& ready) {
         case Happening::task: return tasks_.find(ready.key)->label;
         case Happening::post: return posts_[ready.key].label;
         case Happening::thread: return threads_[ready.key]->label();
+        case Happening::operation: return io_->label_of(ready.key);
+        case Happening::arrival: break;
     }
     return {};
 }
@@ -98,6 +107,8 @@ void SimReactor::deliver_ready(const Ready& ready) {
         case Happening::task: return deliver_task(detail::Slots<Task>::slot_of(ready.key));
         case Happening::post: return deliver_post(static_cast<std::uint32_t>(ready.key));
         case Happening::thread: return deliver_thread(static_cast<std::uint32_t>(ready.key));
+        case Happening::operation: return io_->deliver(ready.key);
+        case Happening::arrival: return;
     }
 }
 
@@ -388,6 +399,7 @@ void SimReactor::withdraw_task(std::uint32_t slot) {
 
 bool SimReactor::cancel(SourceId request) {
     const Source* source = find(request);
+    if (source != nullptr && source->kind == SourceKind::operation) { return io_->cancel_request(request); }
     if (source == nullptr || source->kind != SourceKind::task) { return false; }
     const std::uint32_t slot = source->detail;
     Task& task = tasks_[slot];
@@ -431,8 +443,13 @@ void SimReactor::deliver_task(std::uint32_t slot) {
     }
     const SourceId id = tasks_[slot].source;
     const Label label = tasks_[slot].label;
+    const std::uint64_t request = tasks_[slot].request;
     tasks_.remove(slot);
     begin_tasks();
+    if (request != 0) {
+        io_->work_done(request, cancelled);
+        return;
+    }
     const Source* found = find(id);
     if (found == nullptr) { return; }
     const Source source = *found;

@@ -8,6 +8,7 @@
 
 #include "heddle/core/base/error.hpp"
 #include "heddle/simreactor/reactor/detail/port.hpp"
+#include "heddle/simreactor/reactor/detail/sim_io.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HEDDLE_SIM_LEAK_CHECKED 1
@@ -66,6 +67,7 @@ void SimReactor::configure(Options options) {
     options_ = std::move(options);
     clock_ = options_.clock == nullptr ? &own_clock_ : options_.clock;
     set_resolution(options_.resolution);
+    if (options_.machine != nullptr) { io_ = std::make_unique<detail::SimIo>(*this, options_.machine); }
 }
 
 void SimReactor::startup(ReactorSink& sink) {
@@ -77,6 +79,7 @@ void SimReactor::startup(ReactorSink& sink) {
 void SimReactor::shutdown() {
     if (!is_up()) { return; }
     if (in_tick_) { throw AsyncError("a reactor is not shut down from inside its tick"); }
+    if (io_ != nullptr) { io_->close_all(); }
     // Owners hear nothing any more: every source is closed before the first delivery (RCT-11).
     for (std::uint32_t slot = 0; slot < sources_.end(); ++slot) {
         if (!sources_.is_used(slot)) { continue; }
@@ -120,6 +123,7 @@ void SimReactor::shutdown() {
     threads_.clear();
     posts_.clear();
     HEDDLE_ASSERT(active_events() == 0, "RCT-17: what was counted was closed");
+    if (io_ != nullptr) { io_->forget_flights(); }
     sink_ = nullptr;
 }
 
@@ -130,7 +134,9 @@ void SimReactor::reset(ResetMode mode) {
         }
         for (Post& at : posts_) { leak_knowingly(std::move(at.run)); }
         for (std::unique_ptr<ForeignThread>& at : threads_) { leak_knowingly(std::move(at)); }
+        if (io_ != nullptr) { leak_knowingly(std::move(io_)); }  // it may have been left in the middle of anything
     }
+    io_ = nullptr;
     disconnect_ports();
     sink_ = nullptr;
     sources_.clear();

@@ -16,7 +16,8 @@
 // SR4  A batch is fixed when the poll begins (RCT-6); what is stopped or closed meanwhile drops out of it (RCT-11).
 // SR5  A wait in which nothing could ever happen is a violation, "RCT-69", and names what waits.
 // SR6  What is not used costs nothing: a world of coroutines that only yield allocates nothing here.
-// Choice points: those above; CP-POLL in poll_due, CP-REQCANCEL in cancel and close, CP-ERROR in start and submit_task.
+// Choice points: those above; CP-POLL in poll_due, CP-REQCANCEL in cancel and close, CP-ERROR in start and submit_task;
+// those of handles and operations are the kernel's (simreactor/net).
 #pragma once
 
 #include <array>
@@ -30,6 +31,7 @@
 #include "heddle/core/seam/poll_table.hpp"
 #include "heddle/core/seam/reactor.hpp"
 #include "heddle/simreactor/chooser/choice_mask.hpp"
+#include "heddle/simreactor/net/network.hpp"
 #include "heddle/simreactor/reactor/detail/slots.hpp"
 #include "heddle/simreactor/reactor/event_queue.hpp"
 #include "heddle/simreactor/reactor/outside.hpp"
@@ -52,6 +54,9 @@ struct Fairness {
 };
 
 class SimReactor;
+namespace detail {
+class SimIo;
+}
 
 struct SimReactorOptions {
     /// Before a wait moves the clock to `next` (never: nothing of this node's own can happen any more): lets other
@@ -72,6 +77,8 @@ struct SimReactorOptions {
     std::uint64_t ticks_max = 0;                         ///< more in one run is a violation, INV-LIVE-01; 0: no bound
     const char* name = "loop";                           ///< root label; a literal
     VirtualClock* clock = nullptr;                       ///< shared by the nodes of a world; null: a clock of its own
+    NetworkOptions network{};                            ///< of a network of its own
+    Machine* machine = nullptr;  ///< its kernel, in a network that nodes share; null: one of its own, once it is needed
     IdleHook on_idle{};
 };
 
@@ -155,6 +162,11 @@ public:
     /// Somebody else waited for the child: its watchers get -1 (RCT-53).
     void reap_elsewhere(int pid);
 
+    // ── kernel ──
+
+    /// This node's kernel: its sockets, its network with links, names and faults.
+    [[nodiscard]] Machine& machine();
+
     // ── worker pool ──
 
     /// From its return to `release_workers` no request begins.
@@ -181,12 +193,18 @@ public:
     SourceId open_process(int pid, const SourceOptions& options) override;
     SourceId submit_task(UniqueFunction<void()> body, const SourceOptions& options) override;
     bool cancel(SourceId request) override;
+    HandleId open_handle(const HandleOptions& options) override;
+    void close_handle(HandleId handle) override;
+    [[nodiscard]] int descriptor(HandleId handle) const override;
+    [[nodiscard]] HandleInfo inspect(HandleId handle) override;
+    [[nodiscard]] Submission submit(const Operation& operation, const SourceOptions& options) override;
     void start(SourceId source) override;
     void stop(SourceId source) override;
     void close(SourceId source) override;
 
 private:
     friend class ForeignThread;
+    friend class detail::SimIo;
     class Port;
 
     struct Source {
@@ -235,7 +253,8 @@ private:
     };
     enum class TaskState : std::uint8_t { waiting, running, cancelled };
     struct Task {
-        SourceId source;  // none once its owner has closed it
+        SourceId source;            // none once its owner has closed it
+        std::uint64_t request = 0;  // it serves one of SimIo's, which has the source
         UniqueFunction<void()> body;
         Label label;
         TaskState state = TaskState::waiting;
@@ -359,6 +378,7 @@ private:
     void withdraw_task(std::uint32_t slot);
     void close_task(SourceId id);
     void schedule_step(ForeignThread& thread);
+    [[nodiscard]] detail::SimIo& io();
 
     using SourceSlots = detail::Slots<Source>;
 
@@ -393,6 +413,7 @@ private:
     std::size_t posts_pending_ = 0;   // not over
     std::size_t posts_anywhere_ = 0;  // of these: fresh or postponed
     PostRunner post_runner_{*this};
+    std::unique_ptr<detail::SimIo> io_;  // SR6: made when a handle or an operation is asked for
 
     bool in_tick_ = false;
     bool in_body_ = false;      // a worker's function runs: what it touches belongs to its completion

@@ -7,6 +7,7 @@
 
 #include "heddle/core/base/error.hpp"
 #include "heddle/simreactor/reactor/detail/port.hpp"
+#include "heddle/simreactor/reactor/detail/sim_io.hpp"
 #include "heddle/simreactor/reactor/sim_reactor.hpp"
 
 namespace heddle::sim {
@@ -165,6 +166,40 @@ SourceId SimReactor::open_process(int pid, const SourceOptions& options) {
     return add_source(SourceKind::process, options, static_cast<std::uint32_t>(pid));
 }
 
+// ── handles and operations: sim_io.cpp ──
+
+detail::SimIo& SimReactor::io() {
+    if (io_ == nullptr) { io_ = std::make_unique<detail::SimIo>(*this, options_.machine); }
+    return *io_;
+}
+
+Machine& SimReactor::machine() { return io().machine(); }
+
+HandleId SimReactor::open_handle(const HandleOptions& options) {
+    require_up();
+    return io().open_handle(options);
+}
+
+void SimReactor::close_handle(HandleId handle) {
+    if (is_up() && io_ != nullptr) { io_->close_handle(handle); }
+}
+
+int SimReactor::descriptor(HandleId handle) const {
+    const detail::SimHandle* const found = io_ == nullptr ? nullptr : io_->find(handle);
+    return found == nullptr ? -1 : found->descriptor();
+}
+
+HandleInfo SimReactor::inspect(HandleId handle) {
+    const detail::SimHandle* const found = io_ == nullptr ? nullptr : io_->find(handle);
+    if (found == nullptr) { throw AsyncError("the handle is closed"); }
+    return found->info();
+}
+
+Submission SimReactor::submit(const Operation& operation, const SourceOptions& options) {
+    require_up();
+    return io().submit(operation, options);
+}
+
 // ── start, stop, close ──
 
 void SimReactor::start(SourceId id) {
@@ -264,9 +299,11 @@ void SimReactor::stop(SourceId id) {
 void SimReactor::close(SourceId id) {
     Source* source = find(id);
     if (source == nullptr) { return; }
-    if (source->kind != SourceKind::poll && source->kind != SourceKind::task) { stop(id); }
+    const bool is_request = source->kind == SourceKind::task || source->kind == SourceKind::operation;
+    if (source->kind != SourceKind::poll && !is_request) { stop(id); }
     switch (source->kind) {
         case SourceKind::poll: release_poll(id); return;
+        case SourceKind::operation: io_->close_request(id); return;
         case SourceKind::task: close_task(id); return;
         case SourceKind::proxy: {
             const SourceId poll = polls_.remove_proxy(id);
@@ -283,8 +320,7 @@ void SimReactor::close(SourceId id) {
         case SourceKind::timer:  // only a descriptor's poll is a handle that takes time to close
         case SourceKind::signal:
         case SourceKind::process:
-        case SourceKind::none:
-        case SourceKind::operation: break;
+        case SourceKind::none: break;
     }
     drop_source(id);
 }

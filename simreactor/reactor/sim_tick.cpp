@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "heddle/core/base/error.hpp"
+#include "heddle/simreactor/reactor/detail/sim_io.hpp"
 #include "heddle/simreactor/reactor/sim_reactor.hpp"
 
 namespace heddle::sim {
@@ -50,6 +51,7 @@ bool SimReactor::tick(TickMode mode) {
     }
     in_tick_ = true;
     io_delivered_ = false;
+    if (io_ != nullptr) { io_->begin_tick(); }
     wait(mode);
     look_at_clock();
     if (alive() && spurious_ < options_.fairness.spurious && offers(ChoiceKind::spurious) &&
@@ -86,12 +88,13 @@ void SimReactor::wait(TickMode mode) {
             promote();
             return;
         }
-        if (options_.on_idle && options_.on_idle(*this, next)) {
+        if (options_.on_idle && (options_.on_idle(*this, next) || anything_ready())) {
             promote();
             continue;
         }
-        if (!next.is_never()) {
-            move_to(choose_wake(next));
+        const Instant first = next_by_time();  // another node may have sent something meanwhile
+        if (!first.is_never()) {
+            move_to(choose_wake(first));
             promote();
             return;
         }
@@ -149,6 +152,8 @@ void SimReactor::promote() {
         if (entry.what == Happening::exit) {
             children_[entry.index].timed = false;
             child_ended(entry.index);
+        } else if (entry.what == Happening::arrival) {
+            io_->arrive(entry.index, entry.window.latest);
         } else {
             enqueue(entry.what, entry.index, entry.window.latest);
         }
@@ -159,8 +164,9 @@ void SimReactor::report_hang() {
     std::ostringstream message;
     message << "hang: the loop waits at " << clock_->now().ns() << " ns and nothing can ever happen; started:";
     for (std::uint32_t slot = 0; slot < sources_.end(); ++slot) {
-        if (!sources_.is_used(slot) || !sources_[slot].started) { continue; }
+        if (!sources_.is_used(slot)) { continue; }
         const Source& source = sources_[slot];
+        if (!source.started && source.kind != SourceKind::operation) { continue; }
         message << ' ' << to_string(source.kind);
         if (source.label && options_.book != nullptr) { message << ' ' << options_.book->text(source.label); }
         if (source.hidden) { message << " (hidden)"; }
