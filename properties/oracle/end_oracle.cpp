@@ -42,6 +42,7 @@ class EndOracle final : public Judge {
 public:
     void at_end(sim::World& world) override {
         for (std::size_t i = 0; i < world.node_count(); ++i) {
+            if (world.has_crashed(i)) { continue; }
             const RuntimeStatistics left = world.runtime(i).statistics();
             expect(left.registered == 0 && left.active == 0 && left.ready == 0 && left.microtasks == 0, "INV-SHUT-05",
                    "something is left in a queue or the registry behind the run");

@@ -56,10 +56,10 @@ void World::add_node(std::string_view name, Program program) {
     nodes_.back()->program = std::move(program);
 }
 
-void World::prepare(Node& node, bool alone) {
+void World::prepare(Node& node, bool alone, std::size_t index) {
     node.world = this;
     node.error = {};
-    node.finished = node.idle = node.may_advance = false;
+    node.finished = node.idle = node.may_advance = node.crashed = false;
     node.ambient = nullptr;
     node.parked = nullptr;
     Observer* observer = observers_.empty() ? nullptr : observers_.only();
@@ -75,7 +75,9 @@ void World::prepare(Node& node, bool alone) {
     reactor.resolution = options_.resolution;
     // At most one tick goes with each dispatch, and few more with the end of a run.
     reactor.ticks_max = options_.dispatches_max == 0 ? 0 : 2 * options_.dispatches_max + 1000;
+    reactor.network = options_.network;
     if (!alone) {
+        reactor.machine = &network_->machine(index);
         reactor.clock = &clock_;
         reactor.on_idle = [this, &node](SimReactor&, Instant next) { return idle(node, next); };
         reactor.name = node.name == "main" ? "loop" : node.name.data();
@@ -116,6 +118,33 @@ void World::node_entry(void* argument) {
     }
     node.finished = true;
     Fiber::switch_away_for_good(node.fiber, world.host_, exception_globals());
+}
+
+void World::crash(std::size_t index) {
+    Node& node = *nodes_[index];
+    HEDDLE_ASSERT(network_ != nullptr && &node != running_, "WD5: a node is crashed by another one");
+    if (node.finished) { return; }
+    network_->machine(index).crash();
+    node.fiber.destroy();
+    static_cast<void>(node.runtime.release());  // as in bury: leaked knowingly, with everything that it refers to
+    node.reactor->reset(SimReactor::ResetMode::abandon);
+    static_cast<void>(node.reactor.release());
+    node.finished = node.crashed = true;
+    node.idle = false;
+    node.parked = nullptr;
+}
+
+void World::restart(std::size_t index) {
+    Node& node = *nodes_[index];
+    HEDDLE_ASSERT(network_ != nullptr && &node != running_, "WD5: a node is restarted by another one");
+    HEDDLE_ASSERT(node.finished, "WD5: what runs is not started");
+    if (!node.crashed) {
+        network_->machine(index).power_off();
+        node.reactor->reset();
+        node.fiber.destroy();
+        stacks_->release(node.stack);
+    }
+    prepare(node, false, index);
 }
 
 void World::enter(Node& node) {
@@ -202,11 +231,13 @@ void World::violated(const Violation& violation) {
 /// Drops what a violation froze (WD2): stacks as a whole, runtime memory and user heap leaked.
 void World::bury() {
     for (const auto& node : nodes_) {
+        if (node->crashed) { continue; }
         node->fiber.destroy();
         static_cast<void>(node->runtime.release());
         node->reactor->reset(SimReactor::ResetMode::abandon);
         static_cast<void>(node->reactor.release());
     }
+    static_cast<void>(network_.release());  // it may have been left in the middle of anything
     stacks_ = std::make_unique<StackPool>();
     labels_.reset();
 }
@@ -247,7 +278,7 @@ Outcome World::conclude() {
         outcome.file = violation_.file;
         outcome.line = violation_.line;
     }
-    outcome.end = nodes_.front()->reactor->now();
+    if (nodes_.front()->reactor) { outcome.end = nodes_.front()->reactor->now(); }
     return outcome;
 }
 
@@ -257,6 +288,7 @@ Outcome World::run(const Program& program) {
     for (const auto& node : nodes_) {
         if (node->reactor) { node->reactor->reset(); }
     }
+    network_ = nullptr;
     first_program_ = program;
     frozen_ = false;
     violation_ = {};
@@ -266,7 +298,11 @@ Outcome World::run(const Program& program) {
     for (Oracle* oracle : options_.oracles) { observers_.add(*oracle); }
     for (Observer* observer : options_.observers) { observers_.add(*observer); }
     const bool alone = nodes_.size() == 1;
-    for (const auto& node : nodes_) { prepare(*node, alone); }
+    if (!alone) {
+        network_ = std::make_unique<Network>(options_.network);
+        for (const auto& node : nodes_) { network_->add_machine(std::string(node->name), nullptr); }
+    }
+    for (std::size_t index = 0; index < nodes_.size(); ++index) { prepare(*nodes_[index], alone, index); }
     World* const outer_world = std::exchange(current_world, this);
     ViolationSink* const outer_sink = exchange_violation_sink(this);
     Scheduler* const outer = exchange_ambient_scheduler(nullptr);
@@ -287,6 +323,7 @@ Outcome World::run(const Program& program) {
         bury();
     } else {
         for (const auto& node : nodes_) {
+            if (node->crashed) { continue; }
             node->fiber.destroy();
             stacks_->release(node->stack);
         }

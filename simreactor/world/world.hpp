@@ -10,7 +10,9 @@
 //      as a whole, its heap is leaked knowingly and hidden from leak checkers.
 // WD3  The same program with the same answers gives the same run, whether or not anybody observes it (INV-RCT-14).
 // WD4  The nodes of a world share its clock and the thread; one runs until it has nothing to do but wait, then another may.
-// Choice points: all of docs/spec/05-reactor.md, section 8, and `node` with several nodes.
+// WD5  Each node has a machine of its own in one network: address 10.0.0.n for the n-th, known by the node's name. A node that
+//      crashes loses its stacks and its heap as a frozen world does, and what it had open; its machine keeps its disk.
+// Choice points: all of docs/spec/05-reactor.md, section 8, those of the kernel (simreactor/net), and `node` with several nodes.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +55,8 @@ struct WorldOptions {
     Timing timing{};
     Fairness fairness{};
     ChoiceMask mask = ChoiceMask::all();
-    bool faults = false;
+    bool faults = false;  ///< the chooser is asked for faults
+    NetworkOptions network{};
     Duration resolution = std::chrono::milliseconds(1);
     Duration zombie_timeout = std::chrono::seconds(2);
     std::uint64_t dispatches_max = 1'000'000;  ///< more is a violation, INV-LIVE-01; 0: no bound
@@ -95,6 +98,16 @@ public:
     [[nodiscard]] SimReactor& reactor() { return *nodes_.front()->reactor; }
     [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
     [[nodiscard]] Runtime& runtime(std::size_t node) { return *nodes_[node]->runtime; }
+    [[nodiscard]] SimReactor& reactor(std::size_t node) { return *nodes_[node]->reactor; }
+    /// Links, names and faults of this run.
+    [[nodiscard]] Network& network() { return network_ != nullptr ? *network_ : reactor().machine().network(); }
+    [[nodiscard]] Machine& machine(std::size_t node) { return network_ != nullptr ? network_->machine(node) : reactor().machine(); }
+
+    /// Stops a node at once, where it stands: no destructor runs, no peer is told. Requires: several nodes, and not the one that runs.
+    void crash(std::size_t node);
+    [[nodiscard]] bool has_crashed(std::size_t node) const { return nodes_[node]->crashed; }
+    /// Starts a node that has crashed or ended anew, with its program from the beginning.
+    void restart(std::size_t node);
     [[nodiscard]] LabelBook& labels() { return labels_; }
     [[nodiscard]] Prng& prng() { return prng_; }
     /// True once a violation has frozen the present run.
@@ -119,11 +132,12 @@ private:
         bool finished = false;
         bool idle = false;
         bool may_advance = false;
+        bool crashed = false;
     };
 
     void violated(const Violation& violation) override;
     static void node_entry(void* argument);
-    void prepare(Node& node, bool alone);
+    void prepare(Node& node, bool alone, std::size_t index);
     void drive(bool alone);
     void enter(Node& node);
     bool idle(Node& node, Instant next);
@@ -137,6 +151,7 @@ private:
     Prng prng_;
     VirtualClock clock_;
     std::unique_ptr<StackPool> stacks_;
+    std::unique_ptr<Network> network_;  // of a run with several nodes; before them, so that they go first
     std::vector<std::unique_ptr<Node>> nodes_;
     Program first_program_;
     Fiber host_;

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with input and output in a simulated world: on one machine, and on several with links that take time, break and heal.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/core/io/dns.hpp"
+#include "heddle/core/io/file.hpp"
+#include "heddle/core/io/io_error.hpp"
+#include "heddle/core/io/pipe.hpp"
+#include "heddle/core/io/process.hpp"
+#include "heddle/core/io/signal.hpp"
+#include "heddle/core/io/tcp.hpp"
+#include "heddle/core/io/udp.hpp"
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/sleep.hpp"
+#include "heddle/simreactor/net/child_process.hpp"
+#include "heddle/simreactor/world/world.hpp"
+
+namespace heddle::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string run(World& world, const Program& program) {
+    const Outcome outcome = world.run(program);
+    return outcome.kind == trace::OutcomeKind::ok ? "ok" : outcome.invariant + ": " + outcome.message;
+}
+
+std::string run(const Program& program, WorldOptions options = {}) {
+    World world(std::move(options));
+    return run(world, program);
+}
+
+void echo(TcpStream& stream) {
+    char buffer[128];
+    while (const std::size_t size = stream.read(buffer, sizeof buffer)) { stream.write(std::string_view(buffer, size)); }
+    stream.shutdown();
+}
+
+Address port_80(std::string_view host) {
+    Address at = resolve_name(host).front();
+    at.port = 80;
+    return at;
+}
+
+void serve_echo() {
+    auto listener = TcpListener::bind(Address::ip("0.0.0.0", 80));
+    TcpStream stream = listener.accept();
+    echo(stream);
+}
+
+TEST(IoWorld, EchoesInsideOneMachine) {
+    EXPECT_EQ(run([] {
+                  const auto server = spawn("server", serve_echo);
+                  yield();
+                  TcpStream client = TcpStream::connect("localhost", 80);
+                  for (const std::string word : {"one", "two", "three"}) {
+                      client.write(word);
+                      std::string answer(word.size(), '\0');
+                      client.read_exactly(std::as_writable_bytes(std::span(answer)));
+                      EXPECT_EQ(answer, word);
+                  }
+                  client.shutdown();
+                  EXPECT_EQ(client.read_all(10), "");
+                  server.await();
+                  try {
+                      TcpStream::connect("localhost", 80);
+                      ADD_FAILURE();
+                  } catch (const OperationError& error) { EXPECT_EQ(error.code(), ECONNREFUSED); }
+              }),
+              "ok");
+}
+
+TEST(IoWorld, LinkTakesItsTimeBothWays) {
+    WorldOptions options;
+    options.network.link = Latency::exactly(10ms);
+    World world(options);
+    world.add_node("server", serve_echo);
+    EXPECT_EQ(run(world,
+                  [] {
+                      Runtime& runtime = current_runtime("test");
+                      sleep_for(1ms);
+                      const Instant begin = runtime.now();
+                      TcpStream client = TcpStream::connect("server", 80);
+                      EXPECT_EQ(runtime.now() - begin, 20ms);
+                      client.write("ping");
+                      std::string answer(4, '\0');
+                      client.read_exactly(std::as_writable_bytes(std::span(answer)));
+                      EXPECT_EQ(runtime.now() - begin, 40ms);
+                  }),
+              "ok");
+}
+
+TEST(IoWorld, PartitionHoldsWhatIsSentUntilItHeals) {
+    WorldOptions options;
+    options.network.link = Latency::exactly(1ms);
+    World world(options);
+    world.add_node("server", serve_echo);
+    EXPECT_EQ(run(world,
+                  [] {
+                      World& here = *World::current();
+                      sleep_for(1ms);
+                      TcpStream client = TcpStream::connect("server", 80);
+                      here.network().partition(here.machine(0), here.machine(1));
+                      client.write("ping");
+                      char buffer[4];
+                      EXPECT_THROW(client.read(buffer, 4, {.timeout = 10s}), TimeoutError);
+                      here.network().rejoin(here.machine(0), here.machine(1));
+                      EXPECT_EQ(client.read(buffer, 4, {.timeout = 10ms}), 4U);
+                  }),
+              "ok");
+}
+
+TEST(IoWorld, NodeThatCrashesForgetsWhatItDidNotFlushAndStartsAnew) {
+    const auto starts = std::make_shared<std::vector<std::string>>();
+    WorldOptions options;
+    options.network.link = Latency::exactly(1ms);
+    World world(options);
+    world.add_node("store", [starts] {
+        File file = File::open("/log", {.flags = open_read | open_write | open_create});
+        starts->push_back(file.read_all(100));
+        file.write("durable ");
+        file.flush();
+        file.write("not yet ");
+        auto listener = TcpListener::bind(Address::ip("0.0.0.0", 80));
+        for (;;) {
+            TcpStream stream = listener.accept();
+            char byte = 0;
+            if (stream.read(&byte, 1) == 1 && byte == 'q') { return; }
+        }
+    });
+    EXPECT_EQ(run(world,
+                  [] {
+                      World& here = *World::current();
+                      sleep_for(5ms);
+                      TcpStream before = TcpStream::connect("store", 80);
+                      here.crash(1);
+                      EXPECT_TRUE(here.has_crashed(1));
+                      char byte = 0;
+                      EXPECT_THROW(before.read(&byte, 1, {.timeout = 1s}), TimeoutError) << "nobody tells its peers";
+                      here.restart(1);
+                      sleep_for(5ms);
+                      before.write("x");
+                      try {
+                          before.read(&byte, 1);
+                          ADD_FAILURE();
+                      } catch (const OperationError& error) { EXPECT_EQ(error.code(), ECONNRESET); }
+                      TcpStream::connect("store", 80).write("q");
+                  }),
+              "ok");
+    EXPECT_EQ(*starts, (std::vector<std::string>{"", "durable "}));
+}
+
+TEST(IoWorld, PlanOfFaultsStrikesTheProgram) {
+    WorldOptions options;
+    options.network.faults.rules = {{.kind = FaultKind::connect_refused, .nth = 2},
+                                    {.kind = FaultKind::name_try_again, .nth = 1},
+                                    {.kind = FaultKind::disk_full, .ratio = {1, 1}}};
+    World world(options);
+    EXPECT_EQ(run(world,
+                  [] {
+                      EXPECT_THROW(resolve_name("localhost"), NameError);
+                      auto listener = TcpListener::bind(port_80("localhost"));
+                      const Address at = listener.info().local;
+                      TcpStream first = TcpStream::connect(at);
+                      EXPECT_THROW(TcpStream::connect(at), OperationError);
+                      TcpStream third = TcpStream::connect(at);
+                      File file = File::open("/full", {.flags = open_write | open_create});
+                      EXPECT_THROW(file.write("x"), OperationError);
+                      Faults& faults = World::current()->network().faults();
+                      EXPECT_EQ(faults.struck(FaultKind::connect_refused), 1U);
+                      EXPECT_EQ(faults.opportunities(FaultKind::connect_refused), 3U);
+                      EXPECT_EQ(faults.struck(FaultKind::disk_full), 1U);
+                      EXPECT_EQ(faults.struck(FaultKind::connection_reset), 0U);
+                  }),
+              "ok");
+}
+
+TEST(IoWorld, PipesDatagramsAndNames) {
+    EXPECT_EQ(run([] {
+                  auto listener = PipeListener::bind("/tmp/service");
+                  const auto client = spawn([] {
+                      PipeStream stream = PipeStream::connect("/tmp/service");
+                      stream.write("through a pipe");
+                  });
+                  EXPECT_EQ(listener.accept().read_all(100), "through a pipe");
+                  client.await();
+                  int ends[2];
+                  ASSERT_EQ(World::current()->reactor().machine().pipe(ends), 0);
+                  PipeStream from = PipeStream::adopt(ends[0]);
+                  PipeStream to = PipeStream::adopt(ends[1]);
+                  EXPECT_THROW(TcpStream::adopt(ends[0]), IoError);
+                  to.write("x");
+                  to.close();
+                  EXPECT_EQ(from.read_all(10), "x");
+
+                  UdpSocket a = UdpSocket::bind(Address::ip("127.0.0.1", 0));
+                  UdpSocket b = UdpSocket::bind(Address::ip("127.0.0.1", 0));
+                  a.send("datagram", b.info().local);
+                  std::byte buffer[20];
+                  const Datagram datagram = b.receive(buffer);
+                  EXPECT_EQ(datagram.size, 8U);
+                  EXPECT_EQ(datagram.from, a.info().local);
+              }),
+              "ok");
+}
+
+/// Says its arguments, a second later, and waits for a word.
+class Speaker final : public ChildProgram {
+public:
+    void run(ChildProcess& process) override {
+        if (!std::exchange(waits_, true)) { return process.set_alarm(1s); }
+        if (!std::exchange(has_said_, true)) { process.write(1, std::as_bytes(std::span(process.arguments().at(1)))); }
+        std::byte byte{};
+        const std::int64_t got = process.read({&byte, 1});
+        if (got >= 0) { process.exit(got == 0 ? 3 : 4); }
+    }
+
+private:
+    bool waits_ = false;
+    bool has_said_ = false;
+};
+
+TEST(IoWorld, ChildIsAProgramOfTheWorld) {
+    EXPECT_EQ(run([] {
+                  World::current()->reactor().machine().add_program("say", [] { return std::make_unique<Speaker>(); });
+                  Runtime& runtime = current_runtime("test");
+                  const Instant begin = runtime.now();
+                  const CommandResult result = run_command({"say", "hello"}, {});
+                  EXPECT_EQ(result.output, "hello");
+                  EXPECT_EQ(result.code, 3);
+                  EXPECT_EQ(runtime.now() - begin, 1s);
+                  Process child({.arguments = {"say", "more"}, .input = ChildStream::pipe});
+                  child.kill(15);
+                  EXPECT_EQ(child.wait(), -15);
+                  EXPECT_THROW(Process({.arguments = {"nothing"}}), OperationError);
+              }),
+              "ok");
+}
+
+TEST(IoWorld, ThousandRunsAreOneRun) {  // WD3
+    const Program program = [] {
+        const auto server = spawn("server", serve_echo);
+        yield();
+        TcpStream client = TcpStream::connect("localhost", 80);
+        client.write("x");
+        char byte = 0;
+        client.read(&byte, 1);
+        client.close();
+        server.await();
+    };
+    World world;
+    for (int round = 0; round < 1000; ++round) { ASSERT_EQ(run(world, program), "ok"); }
+    EXPECT_EQ(world.reactor().machine().open_count(), 0U);
+}
+
+}  // namespace
+}  // namespace heddle::sim
