@@ -66,12 +66,18 @@ bool ErrorValue::same_error(const ErrorValue& other) const {
 
 ErrorValue ErrorValue::with_previous(const ErrorValue& older) const {
     if (!node_ || !older) { return node_ ? *this : older; }
-    for (ErrorValue at = *this; at; at = at.previous()) {
-        if (at.same_error(older)) { return *this; }
-    }
+    const auto is_known = [this](const ErrorValue& error) {
+        for (ErrorValue at = *this; at; at = at.previous()) {
+            if (at.same_error(error)) { return true; }
+        }
+        return false;
+    };
+    ErrorValue rest = older;
+    while (rest && is_known(rest)) { rest = rest.previous(); }  // what came before it is still part of the history
+    if (!rest) { return *this; }
     // Histories are short; copying the nodes keeps every value immutable (E1).
     return ErrorValue(std::make_shared<const Node>(
-        Node{node_->error, node_->previous ? node_->previous.with_previous(older) : older, node_->is_cancellation}));
+        Node{node_->error, node_->previous ? node_->previous.with_previous(rest) : rest, node_->is_cancellation}));
 }
 
 std::size_t ErrorValue::depth() const {

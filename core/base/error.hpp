@@ -35,7 +35,7 @@ public:
     /// True for everything derived from Cancellation.
     [[nodiscard]] bool is_cancellation() const;
 
-    /// The same error with `older` at the end of its history. A no-op if `older` is empty or already part of it.
+    /// The same error with `older` at the end of its history, less what of it is part of that already.
     [[nodiscard]] ErrorValue with_previous(const ErrorValue& older) const;
     /// Length of the history, itself included; 0 for "no error".
     [[nodiscard]] std::size_t depth() const;

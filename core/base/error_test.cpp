@@ -79,6 +79,14 @@ TEST(ErrorValue, ErrorThatIsInTheHistoryIsNotAttachedAgain) {
     EXPECT_LE(a.with_previous(b).depth(), 3U);
 }
 
+TEST(ErrorValue, ThatFailsTwiceKeepsWhatCameBefore) {  // one exception that two coroutines end with, behind a third error
+    const ErrorValue shared = error("shared");
+    const ErrorValue first = shared.with_previous(error("deadlock"));
+    EXPECT_EQ(history(shared.with_previous(first)), "std::runtime_error: shared <- std::runtime_error: deadlock");
+    EXPECT_EQ(history(error("new").with_previous(shared).with_previous(first)),
+              "std::runtime_error: new <- std::runtime_error: shared <- std::runtime_error: deadlock");
+}
+
 TEST(ErrorValue, KnowsTheCancellationFamily) {
     EXPECT_TRUE(ErrorValue::make<Cancellation>().is_cancellation());
     EXPECT_TRUE(ErrorValue::make<AsyncCancellation>().is_cancellation());
