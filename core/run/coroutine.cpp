@@ -203,8 +203,8 @@ void Scheduler::spawn(CoroutineCore& coroutine, const SpawnOptions& options, Sou
             throw;
         }
     }
-    if (second_phase_ && !internal && coroutine.waker_.status_ == WakerStatus::queued && !coroutine.started_) {
-        // SCH-70: no new code begins any more, and a destructor that spawns must not meet an exception.
+    if (second_phase_ && coroutine.waker_.status_ == WakerStatus::queued && !coroutine.started_) {
+        // SCH-70: no new code begins any more, internally spawned or not, and a destructor that spawns must not meet an exception.
         cancel(coroutine, CancelKind::forced, ErrorValue::make<AsyncCancellation>("the runtime is ending"));
     }
 }

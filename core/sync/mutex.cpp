@@ -118,7 +118,8 @@ void Condition::wait(Lock& lock, const Token& token, SourceLocation at) {
         entry.park(ends_it, at);
     } catch (const UnwindToken&) {
         if (entry.ListHook<WaitEntry>::is_linked()) { state->waiters.remove(entry); }
-        throw;
+        entry.note(entry.is_granted() ? EventKind::handed_on : EventKind::wait_left);
+        throw;  // the rest is unwound as well: nobody is left whom the news would help
     } catch (...) {
         const ErrorValue thrown(std::current_exception());
         if (entry.ListHook<WaitEntry>::is_linked()) { state->waiters.remove(entry); }
@@ -130,6 +131,7 @@ void Condition::wait(Lock& lock, const Token& token, SourceLocation at) {
     try {
         relock();
     } catch (const UnwindToken&) {
+        entry.note(EventKind::handed_on);
         throw;
     } catch (...) {
         pass_on();

@@ -353,6 +353,34 @@ TEST_F(PoolTest, DestroysInPlaceWhenTheReleaseNeverBegins) {  // POOL-42: cancel
     EXPECT_EQ(text(), "");
 }
 
+TEST_F(PoolTest, DestroysInPlaceWhatIsDroppedInTheSecondPhase) {  // POOL-42, SCH-70: the release's coroutine does not begin any more
+    std::optional<Pool<Thing>> pool;
+    const ErrorValue error = World::run([&] {
+        PoolOptions<Thing> options = of(1);
+        options.before_release = [this](Thing&, PoolReturn) {
+            log("asked");
+            return true;
+        };
+        pool.emplace(std::move(options));
+        const auto fails = [](const char* text) {
+            return [text] {
+                static_cast<void>(caught([] { sleep_for(1s); }));
+                throw Failure(text);
+            };
+        };
+        spawn(fails("E1"));
+        spawn(fails("E2"));
+        const Lease<Thing> held = pool->acquire();
+        yield();
+        shutdown();
+        sleep_for(1s);
+    });
+    EXPECT_EQ(message(error), "E2");
+    EXPECT_EQ(destroyed_, Numbers({1}));
+    EXPECT_EQ(pool->active_count(), 0U);
+    EXPECT_EQ(text(), "");
+}
+
 TEST_F(PoolTest, DestroysInPlaceWhenItsHolderIsUnwound) {  // POOL-42, SCH-72
     std::optional<Pool<Thing>> pool;
     const ErrorValue error = World::run([&] {
