@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked examples of docs/spec 01 to 04: word by word in the baseline run, and under every schedule of few deviations with all
+// The worked examples of docs/spec 01 to 04 and 10 to 13: word by word in the baseline run, and under every schedule of few deviations with all
 // oracles. Bound: 3 answers other than production's in a schedule, both orders, `runs_max` schedules each.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 std::vector<Worked> all_worked() {
     std::vector<Worked> all;
-    for (const std::span<const Worked> chapter : {worked_scheduler(), worked_waker(), worked_scopes(), worked_zombies()}) {
+    for (const std::span<const Worked> chapter : {worked_scheduler(), worked_waker(), worked_scopes(), worked_zombies(), worked_sync()}) {
         all.insert(all.end(), chapter.begin(), chapter.end());
     }
     return all;

@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, const Worked& worked) { return out <
 
 std::vector<sim::Scenario> spec_scenarios() {
     std::vector<sim::Scenario> scenarios;
-    for (const std::span<const Worked> chapter : {worked_scheduler(), worked_waker(), worked_scopes(), worked_zombies()}) {
+    for (const std::span<const Worked> chapter : {worked_scheduler(), worked_waker(), worked_scopes(), worked_zombies(), worked_sync()}) {
         for (const Worked& worked : chapter) {
             sim::Scenario scenario;
             scenario.name = "spec/" + std::string(worked.name);

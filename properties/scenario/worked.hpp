@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worked: the examples that docs/spec 01 to 04 give with their result, as programs.
+// Worked: the examples that docs/spec 01 to 04 and 10 to 13 give with their result, as programs.
 //
 //   Worked {name, program, what it says, how run() ends} ──▶ test: in the baseline run, word by word
 //                                                      └──▶ scenario "spec/<name>": under every schedule, with all oracles
@@ -28,5 +28,6 @@ std::ostream& operator<<(std::ostream& out, const Worked& worked);
 [[nodiscard]] std::span<const Worked> worked_waker();         ///< E1 to E10 of docs/spec/02-waker-events.md
 [[nodiscard]] std::span<const Worked> worked_scopes();        ///< S1 to S17 of docs/spec/03-cancellation-scope.md, without channels
 [[nodiscard]] std::span<const Worked> worked_zombies();       ///< Z1 to Z7 of docs/spec/04-zombies.md
+[[nodiscard]] std::span<const Worked> worked_sync();          ///< P1 to P5, C1 to C6, F1 to F4, G1 to G3 of docs/spec, chapters 10 to 13
 
 }  // namespace heddle::prop
