@@ -35,6 +35,8 @@ namespace corpus {
 [[nodiscard]] std::vector<sim::Scenario> future_area();
 [[nodiscard]] std::vector<sim::Scenario> group_area();
 [[nodiscard]] std::vector<sim::Scenario> pool_area();
+[[nodiscard]] std::vector<sim::Scenario> pool_callbacks_area();
+[[nodiscard]] std::vector<sim::Scenario> breaker_area();
 
 }  // namespace corpus
 }  // namespace heddle::prop
