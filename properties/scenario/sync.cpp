@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "heddle/core/heddle.hpp"
 #include "heddle/properties/oracle/oracles.hpp"
@@ -305,6 +306,57 @@ void iterate_program() {
     HEDDLE_CHECK(current_runtime("test").statistics().registered == 1);
 }
 
+/// Hooks that take time and may fail: whatever does, nothing is left of it, and everything made is destroyed once (INV-POOL-13, 14).
+void pool_program() {
+    int made = 0;
+    int destroyed = 0;
+    bool inside = false;
+    PoolOptions<int> options;
+    options.max = 1;
+    options.factory = [&]() -> std::optional<int> {
+        yield();
+        if (sim::fails("factory")) { throw std::runtime_error("factory"); }
+        return ++made;
+    };
+    options.before_acquire = [](int&) {
+        yield();
+        return !sim::fails("before_acquire");
+    };
+    options.before_release = [](int&, PoolReturn) {
+        yield();
+        return !sim::fails("before_release");
+    };
+    options.destructor = [&](int&) {
+        ++destroyed;
+        if (sim::fails("destructor")) { throw std::runtime_error("destructor"); }
+    };
+    const Pool<int> pool(std::move(options));
+    const auto uses = [&] {
+        static_cast<void>(caught([&] {
+            Lease<int> lease = pool.acquire();
+            HEDDLE_CHECK(!std::exchange(inside, true));
+            struct Leave {
+                bool& in;
+                ~Leave() { in = false; }
+            };
+            {
+                const Leave leave{inside};
+                yield();
+            }
+            lease.release();
+        }));
+    };
+    auto a = spawn("a", uses);
+    auto b = spawn("b", uses);
+    auto c = spawn("c", uses);
+    sim::anywhere([b] { b.cancel(); });
+    join(a, b, c);
+    while (pool.active_count() > 0) { yield(); }  // a lease that was dropped comes back in the background
+    HEDDLE_CHECK(pool.reserved_count() == 0 && pool.waiting_count() == 0);
+    static_cast<void>(caught([&] { pool.close(); }));
+    HEDDLE_CHECK(pool.count() == 0 && made == destroyed);
+}
+
 sim::Scenario scenario_of(const char* name, const char* about, std::uint32_t depth, void (*program)()) {
     sim::Scenario scenario;
     scenario.name = name;
@@ -334,6 +386,7 @@ std::vector<sim::Scenario> sync_scenarios() {
         scenario_of("sync/group", "Three coroutines add tasks to a full group; one is cancelled at any point.", 5, group_program),
         scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 7, group_cancel_program),
         scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 7, set_program),
+        scenario_of("sync/pool", "Three users of one place, with hooks that take time; one is cancelled at any point.", 4, pool_program),
         scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 7, iterate_program),
     };
 }

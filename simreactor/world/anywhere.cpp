@@ -13,18 +13,28 @@ SimReactor* simulated() {
     return scheduler == nullptr ? nullptr : dynamic_cast<SimReactor*>(&scheduler->reactor());
 }
 
-}  // namespace
-
-std::uint32_t choose(std::uint32_t n, std::string_view name) {
-    HEDDLE_ASSERT(n >= 1, "a choice has an alternative");
+/// Asks the world's chooser, if it wants to be asked about this kind.
+std::uint32_t ask(ChoiceKind kind, std::uint32_t n, std::string_view name) {
     SimReactor* reactor = simulated();
     if (reactor == nullptr || n == 1) { return 0; }
     Scheduler& scheduler = *ambient_scheduler();
     Chooser* chooser = scheduler.chooser();
-    if (chooser == nullptr || !reactor->options().mask.has(ChoiceKind::value)) { return 0; }
+    if (chooser == nullptr || !reactor->options().mask.has(kind)) { return 0; }
     const CoroutineCore* self = scheduler.current();
     const Label at = scheduler.labels()->point(self != nullptr ? self->label() : Label{}, name);
-    return chooser->choose({ChoiceKind::value, at, n, {}});
+    return chooser->choose({kind, at, n, {}});
+}
+
+}  // namespace
+
+std::uint32_t choose(std::uint32_t n, std::string_view name) {
+    HEDDLE_ASSERT(n >= 1, "a choice has an alternative");
+    return ask(ChoiceKind::value, n, name);
+}
+
+bool fails(std::string_view name) {
+    const SimReactor* reactor = simulated();
+    return reactor != nullptr && reactor->options().faults && ask(ChoiceKind::fault, 2, name) == 1;
 }
 
 void anywhere(UniqueFunction<void()> run, std::string_view name) {

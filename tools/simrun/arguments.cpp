@@ -25,6 +25,7 @@ struct Typed {
     std::string scenario, trace, other_trace;
     std::string only;
     std::vector<std::string> results;
+    Text of, faults;
     bool no_audit = false, restless = false;
     bool json = false, force = false, trap = false, update = false, all = false, samplers = false;
 };
@@ -139,6 +140,7 @@ public:
         replay();
         shrink();
         diff();
+        sweep();
         selfcheck();
         merge();
         audit();
@@ -264,6 +266,20 @@ private:
         app.add_option("other", typed_.other_trace, "another one")->required()->type_name("");
     }
 
+    void sweep() {
+        CLI::App& app = command("sweep", "one thing goes wrong at every place where it could, then two; each place that violates is told",
+                                "simrun sweep sync/pool --of fail --out traces");
+        scenario(app);
+        app.add_option("--of", typed_.of,
+                       "cancel: a coroutine is cancelled, at the end of every step; fail: an operation, or a hook that asks sim::fails, "
+                       "fails; both of these; shutdown: the runtime begins to shut down, at the end of every step (both)")
+            ->type_name("WHAT");
+        app.add_option("--faults", typed_.faults, "so many in one run, 1 or 2 (2)")->type_name("N");
+        app.add_option("--budget", typed_.budget, "a time (30s, 5m) or a number of runs (30s)")->type_name("B");
+        app.add_option("--out", typed_.out, "folder for traces; made if missing (.)")->type_name("DIR");
+        force(app);
+    }
+
     void selfcheck() {
         CLI::App& app = command("selfcheck", "count the traces of programs whose number is known; status 0 if all are equal",
                                 "simrun selfcheck --only litmus/lastzero");
@@ -301,6 +317,7 @@ Command command_of(const Syntax& syntax, const Typed& typed) {
     constexpr std::array commands{Named{"list", Command::list},       Named{"run", Command::run},
                                   Named{"explore", Command::explore}, Named{"replay", Command::replay},
                                   Named{"shrink", Command::shrink},   Named{"diff", Command::diff},
+                                  Named{"sweep", Command::sweep},
                                   Named{"selfcheck", Command::selfcheck}, Named{"merge", Command::merge},
                                   Named{"audit", Command::audit}};
     for (const Named& named : commands) {
@@ -361,6 +378,11 @@ void read_search(const Typed& typed, Arguments& arguments) {
         arguments.sharing_any = one_of("--sharing", *typed.sharing, {"declared", "any"}) == 1;
         if (arguments.sharing_any && !arguments.reduction) { refuse("--sharing", "a --reduction beside it", "any"); }
     }
+    if (typed.of) {
+        const std::size_t of = one_of("--of", *typed.of, {"cancel", "fail", "both", "shutdown"});
+        arguments.sweep = static_cast<sim::SweepOf>(of);
+    }
+    if (typed.faults) { arguments.faults = static_cast<std::uint32_t>(whole_number("--faults", *typed.faults, 1, 2)); }
     arguments.audits = !typed.no_audit;
     arguments.restless = typed.restless;
     if (typed.shard) { arguments.shard = shard_of(*typed.shard); }
@@ -409,9 +431,9 @@ void refuse_later_commands(int argc, const char* const* argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         if (word.starts_with('-')) { continue; }
-        for (const std::string_view later : {"sweep", "explain", "export"}) {
+        for (const std::string_view later : {"explain", "export"}) {
             if (word == later) {
-                refuse("command", "list, run, explore, replay, shrink, diff, selfcheck or merge",
+                refuse("command", "list, run, explore, replay, shrink, diff, sweep, selfcheck or merge",
                        std::string(word) + std::string(not_built));
             }
         }

@@ -133,6 +133,27 @@ std::string explore_json(const SearchResult& result) {
                     {"violations", std::move(violations)}});
 }
 
+std::string sweep_json(const SweepResult& result) {
+    Json violations = Json::array();
+    for (const SweepResult::Violation& violation : result.violations) {
+        violations.push_back({{"places", violation.places},
+                              {"invariant", violation.invariant},
+                              {"message", violation.message},
+                              {"trace", or_null(violation.file)},
+                              {"replay", or_null(violation.command)}});
+    }
+    return text_of({{"scenario", result.scenario},
+                    {"of", result.of},
+                    {"places", result.places},
+                    {"singles", result.singles},
+                    {"pairs", result.pairs},
+                    {"runs", result.runs},
+                    {"complete", result.complete},
+                    {"interrupted", result.interrupted},
+                    {"seconds", result.seconds},
+                    {"violations", std::move(violations)}});
+}
+
 std::string replay_json(const ReplayReport& report) {
     const sim::ReplayResult& result = report.result;
     Json json{{"trace", report.file},

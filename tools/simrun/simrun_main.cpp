@@ -48,6 +48,7 @@ ExitStatus dispatch(int argc, char** argv, const SimrunOptions& options) {
         case Command::replay: return detail::replay_command(invocation, arguments);
         case Command::shrink: return detail::shrink_command(invocation, arguments);
         case Command::diff: return detail::diff_command(invocation, arguments);
+        case Command::sweep: return detail::sweep_command(invocation, arguments);
         case Command::audit: return detail::audit_command(invocation, arguments);
         case Command::merge: return detail::merge_command(invocation, arguments);
         case Command::selfcheck:

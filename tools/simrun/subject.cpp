@@ -104,7 +104,8 @@ void check_world(const trace::Recipe& recipe, const std::string& path) {
     if (recipe.slack != Duration::zero()) { refuse_unbuilt("slack_ns", std::to_string(recipe.slack.count())); }
     if (recipe.time_max != Duration::zero()) { refuse_unbuilt("time_max_ns", std::to_string(recipe.time_max.count())); }
     for (const auto& [name, value] : recipe.knobs) {
-        refuse(path + ": /recipe/knobs/" + escaped(name), "no such option", trace::one_line(value));
+        if (name != sim::sweep_knob) { refuse(path + ": /recipe/knobs/" + escaped(name), "no such option", trace::one_line(value)); }
+        if (!sim::sweep_from(value)) { refuse(path + ": /recipe/knobs/" + escaped(name), "cancel, fail, both or shutdown", trace::one_line(value)); }
     }
     constexpr std::uint64_t steps_max = 100'000'000;  // some minutes; more would look like a hang
     if (recipe.steps_max > steps_max) {
@@ -176,7 +177,15 @@ Subject subject_of(const Invocation& invocation, const trace::Trace& trace, cons
     select_planted(invocation, recipe.planted, path + ": /recipe/planted");
     Result<sim::ScenarioCall> call = sim::make_call(invocation.options.scenarios, recipe.scenario, recipe.parameters);
     if (!call) { refuse(place_of(call.error().where, recipe, path), call.error().expected, call.error().found); }
-    return prepared(invocation, *std::move(call), recipe.planted, path + ": /recipe/parameters");
+    Subject subject = prepared(invocation, *std::move(call), recipe.planted, path + ": /recipe/parameters");
+    const auto swept = recipe.knobs.find(std::string(sim::sweep_knob));
+    if (swept != recipe.knobs.end()) { make_swept(subject, *sim::sweep_from(swept->second)); }
+    return subject;
+}
+
+void make_swept(Subject& subject, sim::SweepOf of) {
+    subject.scenario = std::make_unique<const sim::Scenario>(sim::swept(*subject.scenario, of));
+    subject.call.scenario = subject.scenario.get();
 }
 
 trace::Trace read_input(const std::string& path) {

@@ -10,10 +10,11 @@
 
 #include "heddle/simreactor/chooser/replay.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/world/sweep.hpp"
 
 namespace heddle::detail {
 
-enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff, selfcheck, merge, audit };
+enum class Command : std::uint8_t { about, list, run, explore, replay, shrink, diff, selfcheck, merge, audit, sweep };
 
 /// Whichever is spent first; at least one of them is given.
 struct Budget {
@@ -49,6 +50,8 @@ struct Arguments {
     sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay
     std::optional<sim::Reduction> reduction;          ///< explore
     bool sharing_any = false;                         ///< explore
+    sim::SweepOf sweep = sim::SweepOf::both;          ///< sweep: what goes wrong
+    std::uint32_t faults = 2;                         ///< sweep: so many at most in one run, 1 or 2
     bool all = false;                                 ///< selfcheck
     bool samplers = false;                            ///< selfcheck
     std::string only;                                 ///< selfcheck: a part of the names; empty: all

@@ -15,6 +15,7 @@ namespace heddle::detail {
 [[nodiscard]] ExitStatus replay_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus shrink_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus diff_command(const Invocation& invocation, const Arguments& arguments);
+[[nodiscard]] ExitStatus sweep_command(const Invocation& invocation, const Arguments& arguments);
 
 [[nodiscard]] ExitStatus audit_command(const Invocation& invocation, const Arguments& arguments);
 [[nodiscard]] ExitStatus merge_command(const Invocation& invocation, const Arguments& arguments);

@@ -65,6 +65,28 @@ struct ShrinkResult {
     std::string command;
 };
 
+/// What went wrong where, and what came of it.
+struct SweepResult {
+    std::string scenario;
+    std::string of;            ///< "cancel", "fail", "both" or "shutdown"
+    std::uint64_t places = 0;  ///< that the baseline run passes
+    std::uint64_t singles = 0; ///< tried alone
+    std::uint64_t pairs = 0;   ///< tried in twos
+    std::uint64_t runs = 0;    ///< all of them, and the baseline
+    bool complete = false;     ///< every place, and every two if that was asked for
+    bool interrupted = false;
+    bool budget_spent = false;
+    double seconds = 0;
+    struct Violation {
+        std::vector<std::string> places;  ///< one, or two; none: the baseline run
+        std::string invariant;
+        std::string message;
+        std::string file;     ///< of its trace; empty beyond the first fifty
+        std::string command;  ///< that replays it
+    };
+    std::vector<Violation> violations;
+};
+
 /// One count of `selfcheck`.
 struct SelfcheckLine {
     sim::KnownCount known;
@@ -107,6 +129,7 @@ struct SamplersResult {
 [[nodiscard]] std::string explore_json(const SearchResult& result);
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string shrink_json(const ShrinkResult& result);
+[[nodiscard]] std::string sweep_json(const SweepResult& result);
 [[nodiscard]] std::string diff_json(const trace::TraceDiff& diff);
 [[nodiscard]] std::string selfcheck_json(const SelfcheckResult& result);
 [[nodiscard]] std::string samplers_json(const SamplersResult& result);

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "heddle/simreactor/world/scenario.hpp"
+#include "heddle/simreactor/world/sweep.hpp"
 #include "heddle/tools/simrun/detail/invocation.hpp"
 #include "heddle/traces/trace.hpp"
 
@@ -33,6 +34,9 @@ struct Subject {
                                  const std::optional<std::string>& planted = std::nullopt);
 /// @param path  of the trace, for messages. Throws and returns as above.
 [[nodiscard]] Subject subject_of(const Invocation& invocation, const trace::Trace& trace, const std::string& path);
+
+/// Puts it into a world where nothing is free but what goes wrong (simreactor/world/sweep.hpp).
+void make_swept(Subject& subject, sim::SweepOf of);
 
 /// Reads a trace and checks whatever can be checked without knowing its scenario. Throws: UnusableInput.
 [[nodiscard]] trace::Trace read_input(const std::string& path);

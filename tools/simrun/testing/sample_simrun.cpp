@@ -108,6 +108,27 @@ void needle() {
     HEDDLE_CHECK(answers[3] < 2 || answers[7] < 2);
 }
 
+/// Two of its three steps may not fail.
+void brittle() {
+    int failures = 0;
+    for (int i = 0; i < 3; ++i) { failures += sim::fails("step") ? 1 : 0; }
+    HEDDLE_CHECK(failures < 2);
+}
+
+/// A guest who is cancelled inside leaves its seat taken.
+void careless() {
+    auto taken = std::make_shared<int>(0);
+    auto guest = spawn("guest", [taken] {
+        ++*taken;
+        sleep_for(1ms);
+        --*taken;
+    });
+    try {
+        guest.await();
+    } catch (const Cancellation&) {}
+    HEDDLE_CHECK(*taken == 0);
+}
+
 void throws() {
     if (sim::choose(2) == 1) { throw std::runtime_error("nobody catches this"); }
 }
@@ -170,6 +191,8 @@ std::vector<sim::Scenario> scenarios() {
     list.push_back(scenario("sample/crossed", "two locks in different orders", &crossed));
     list.push_back(scenario("sample/vast", "too many schedules for any budget", &vast));
     list.push_back(scenario("sample/needle", "two of twelve choices matter", &needle));
+    list.push_back(scenario("sample/brittle", "stands one failure, and not two", &brittle));
+    list.push_back(scenario("sample/careless", "a cancellation leaves a seat taken", &careless));
     list.push_back(scenario("sample/throws", "an error that nobody takes", &throws));
     list.push_back(scenario("sample/unstable", "a program that remembers its runs", &unstable));
     list.push_back(scenario("sample/written", "a program as text", nullptr));

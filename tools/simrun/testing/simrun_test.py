@@ -17,7 +17,7 @@ from command import OWN, SAMPLE, Call, CommandTest
 
 class Help(CommandTest):
     def test_every_command_has_help_with_an_example(self):
-        for command in ("list", "run", "explore", "replay", "shrink", "diff", "merge"):
+        for command in ("list", "run", "explore", "replay", "shrink", "diff", "sweep", "merge"):
             self.assertIn(f"example: simrun {command}", self.call(command, "--help").out)
         self.assertIn("example: simrun --seed 1234 --replay", self.call("--help").out)
 
@@ -36,7 +36,6 @@ class Help(CommandTest):
             (explore + ["--time", "T4"], "--time"),
             (["replay", "x.json", "--level", "adaptive"], "--level"),
             (["--replay", "x.json", "--level", "adaptive"], "--level"),
-            (["sweep", "sample/quiet"], "sweep"),
             (["explain", "x.json"], "explain"),
         ):
             with self.subTest(arguments):
@@ -78,6 +77,11 @@ class Help(CommandTest):
             ["selfcheck", "--samplers"],  # this program has no programs with known means
             ["selfcheck", "--seed", "1"],
             ["explore", "sample/quiet", "--order", "either"],
+            ["sweep", "sample/quiet", "--of", "everything"],
+            ["sweep", "sample/quiet", "--faults", "3"],
+            ["sweep", "sample/quiet", "--faults", "0"],
+            ["sweep", "sample/quiet", "--budget", "0"],
+            ["sweep", "sample/quiet", "--strategy", "random"],
             ["--replay", "a", "list"],
             ["--seed", "1", "list"],
         ):
@@ -159,6 +163,53 @@ class Run(CommandTest):
         trace = json.loads((self.folder / "box_office-last_ticket-CHECK.trace.json").read_text())
         self.assertEqual(trace["recipe"]["reactor"], "libuv")
         self.assertEqual(trace["outcome"]["kind"], "violation")
+
+
+class Sweep(CommandTest):
+    def test_what_stands_every_fault_is_said_to_stand_each_and_every_two(self):
+        done = self.call("sweep", "sample/quiet")
+        self.assertIn("complete: each alone, and every two of them", done.out)
+        self.assertIn("nothing violated", done.out)
+        result = self.call("sweep", "sample/quiet", "--json").json
+        self.assertTrue(result["complete"])
+        self.assertGreater(result["places"], 2)
+        self.assertEqual(result["singles"], result["places"])
+        self.assertGreater(result["pairs"], 0)
+        self.assertEqual(result["runs"], 1 + result["singles"] + result["pairs"])
+        self.assertEqual(self.files(), [])
+
+    def test_each_place_that_violates_is_a_line_and_a_trace_that_replays(self):
+        done = self.call("sweep", "sample/careless", "--of", "cancel", "--faults", "1", status=1)
+        lines = [line for line in done.out.split("\n") if line.startswith("main/guest:cancelled#")]
+        self.assertGreaterEqual(len(lines), 1)
+        for line in lines:
+            self.assertIn("CHECK: expected *taken == 0", line)
+        again = Call(["sh", "-c", done.last_line], self.folder)
+        self.assertEqual(again.status, 1, again.err)
+        self.assertIn("reproduced, bit for bit", again.out)
+        name = self.files()[0]
+        trace = json.loads((self.folder / name).read_text())
+        self.assertEqual(trace["recipe"]["knobs"], {"sweep": "cancel"})
+        self.assertEqual(len(trace["decisions"]), 1)
+        self.assertTrue(trace["decisions"][0]["at"].startswith("main/guest:cancelled"))
+
+    def test_what_stands_one_fault_may_fall_to_two(self):
+        self.call("sweep", "sample/brittle", "--of", "fail", "--faults", "1")
+        result = self.call("sweep", "sample/brittle", "--json", status=1).json
+        self.assertEqual(result["places"], 3)
+        self.assertEqual([len(violation["places"]) for violation in result["violations"]], [2, 2, 2])
+        self.assertIn("main:step and main:step#2", self.call("sweep", "sample/brittle", "--force", status=1).out)
+
+    def test_a_budget_that_is_spent_is_told(self):
+        done = self.call("sweep", "sample/quiet", "--budget", "2")
+        self.assertIn("not complete: the budget of 2 is spent", done.out)
+        self.assertFalse(self.call("sweep", "sample/quiet", "--budget", "2", "--json").json["complete"])
+
+    def test_a_trace_says_in_words_what_was_swept(self):
+        self.call("sweep", "sample/brittle", status=1)
+        name = self.files()[0]
+        edited = self.edited(name, lambda trace: trace["recipe"]["knobs"].update(sweep="nothing"))
+        self.refused("replay", edited, names=["/recipe/knobs/sweep", "cancel, fail, both or shutdown"])
 
 
 class Explore(CommandTest):
