@@ -2,7 +2,9 @@
 #include "heddle/properties/program/generator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <span>
 
 #include "heddle/simreactor/prng.hpp"
 
@@ -38,11 +40,31 @@ private:
         Do what;
         std::uint32_t weight;
     };
-    static constexpr std::array weights{Weight{Do::yield, 10},   Weight{Do::sleep, 8},     Weight{Do::spawn, 14},    Weight{Do::go, 4},
-                                        Weight{Do::await, 12},   Weight{Do::both, 3},      Weight{Do::cancel, 8},    Weight{Do::set, 6},
-                                        Weight{Do::wait, 7},     Weight{Do::protect, 5},   Weight{Do::cleanup, 3},   Weight{Do::attempt, 7},
-                                        Weight{Do::fail, 4},     Weight{Do::scope, 7},     Weight{Do::request, 4},   Weight{Do::finally, 4},
-                                        Weight{Do::microtask, 3}, Weight{Do::anywhere, 4}, Weight{Do::either, 2},    Weight{Do::shutdown, 1}};
+    static constexpr std::array core_weights{Weight{Do::yield, 10},   Weight{Do::sleep, 8},     Weight{Do::spawn, 14},    Weight{Do::go, 4},
+                                             Weight{Do::await, 12},   Weight{Do::both, 3},      Weight{Do::cancel, 8},    Weight{Do::set, 6},
+                                             Weight{Do::wait, 7},     Weight{Do::protect, 5},   Weight{Do::cleanup, 3},   Weight{Do::attempt, 7},
+                                             Weight{Do::fail, 4},     Weight{Do::scope, 7},     Weight{Do::request, 4},   Weight{Do::finally, 4},
+                                             Weight{Do::microtask, 3}, Weight{Do::anywhere, 4}, Weight{Do::either, 2},    Weight{Do::shutdown, 1}};
+    // Fewer scopes and errors, more who meet in one object.
+    static constexpr std::array primitive_weights{
+        Weight{Do::yield, 8},     Weight{Do::sleep, 5},       Weight{Do::spawn, 18},   Weight{Do::await, 6},    Weight{Do::cancel, 10},
+        Weight{Do::protect, 2},   Weight{Do::cleanup, 2},     Weight{Do::attempt, 5},  Weight{Do::fail, 2},     Weight{Do::scope, 3},
+        Weight{Do::microtask, 2}, Weight{Do::anywhere, 6},    Weight{Do::shutdown, 1}, Weight{Do::lock, 6},     Weight{Do::permit, 6},
+        Weight{Do::change, 4},    Weight{Do::news, 4},        Weight{Do::send, 10},    Weight{Do::receive, 10}, Weight{Do::try_send, 3},
+        Weight{Do::try_receive, 3}, Weight{Do::later, 4},     Weight{Do::obtain, 4},   Weight{Do::close, 2},    Weight{Do::settle, 3},
+        Weight{Do::future, 4},    Weight{Do::use, 14},        Weight{Do::try_use, 4},  Weight{Do::close_pool, 2}, Weight{Do::group, 4}};
+    static constexpr std::array model_weights{Weight{Do::yield, 5},       Weight{Do::cancel, 4},  Weight{Do::send, 8}, Weight{Do::receive, 8},
+                                              Weight{Do::try_send, 3},    Weight{Do::try_receive, 3}, Weight{Do::close, 2}, Weight{Do::use, 8},
+                                              Weight{Do::try_use, 3},     Weight{Do::close_pool, 1}};
+
+    [[nodiscard]] std::span<const Weight> weights() const {
+        switch (limits_.alphabet) {
+            case Alphabet::core: return core_weights;
+            case Alphabet::primitives: return primitive_weights;
+            case Alphabet::model: return model_weights;
+        }
+        return {};
+    }
 
     Block block(std::uint64_t length, std::size_t depth, bool may_suspend) {
         Block steps;
@@ -57,12 +79,12 @@ private:
         std::uint32_t total = 0;
         const auto fits = [&](Do what) {
             const Signature& shape = signature(what);
-            const bool spawns = what == Do::spawn || what == Do::go;
+            const bool spawns = spawns_coroutine(what, 0) || spawns_coroutine(what, 1);
             return (may_suspend || !shape.suspends) && (depth < limits_.depth || shape.blocks == 0) && (!spawns || index_ + 1 < coroutines_);
         };
-        for (const Weight& weight : weights) { total += fits(weight.what) ? weight.weight : 0; }
+        for (const Weight& weight : weights()) { total += fits(weight.what) ? weight.weight : 0; }
         std::uint64_t at = prng_.below(total);
-        for (const Weight& weight : weights) {
+        for (const Weight& weight : weights()) {
             if (!fits(weight.what)) { continue; }
             if (at < weight.weight) { return weight.what; }
             at -= weight.weight;
@@ -75,12 +97,26 @@ private:
         drawn.what = draw_kind(depth, may_suspend);
         const Signature& shape = signature(drawn.what);
         for (std::size_t i = 0; i < shape.fields.size(); ++i) { drawn.numbers[i] = number(shape.fields[i]); }
-        if (drawn.what == Do::spawn || drawn.what == Do::go) {
-            drawn.numbers[0] = index_ + 1 + static_cast<std::uint32_t>(prng_.below(coroutines_ - index_ - 1));
+        for (std::size_t i = 0; i < shape.fields.size(); ++i) {
+            if (!spawns_coroutine(drawn.what, i)) { continue; }
+            drawn.numbers[i] = index_ + 1 + static_cast<std::uint32_t>(prng_.below(coroutines_ - index_ - 1));
         }
+        if (limits_.alphabet == Alphabet::model) { as_the_model_knows(drawn); }
         const bool inner_may = may_suspend && drawn.what != Do::microtask && drawn.what != Do::anywhere;
         for (std::uint32_t i = 0; i < shape.blocks; ++i) { drawn.blocks.push_back(block(prng_.below(4), depth + 1, inner_may)); }
         return drawn;
+    }
+
+    /// No deadlines, the pool without hooks, and neither a pool nor a block inside the other.
+    void as_the_model_knows(Step& step) {
+        switch (step.what) {
+            case Do::send:
+            case Do::receive: step.numbers[1] = 0; return;
+            case Do::use: step.numbers[0] = step.numbers[1] = 0; return;
+            case Do::try_use:
+            case Do::close_pool: step.numbers[0] = 0; return;
+            default: return;
+        }
     }
 
     std::uint32_t number(const Field& field) {
@@ -102,17 +138,12 @@ private:
 
 // ── shrinking ──
 
-bool names_coroutine(Do what, std::size_t number) {
-    return (number == 0 && (what == Do::spawn || what == Do::go || what == Do::await || what == Do::cancel || what == Do::both)) ||
-           (number == 1 && what == Do::both);
-}
-
 /// Without coroutine `gone`: whoever names it is dropped, higher ones move down.
 Block without_coroutine(const Block& block, std::uint32_t gone) {
     Block left;
     for (Step step : block) {
         bool names_it = false;
-        for (std::size_t i = 0; i < 2; ++i) {
+        for (std::size_t i = 0; i < step.numbers.size(); ++i) {
             if (!names_coroutine(step.what, i)) { continue; }
             names_it = names_it || step.numbers[i] == gone;
             if (step.numbers[i] > gone) { --step.numbers[i]; }

@@ -19,10 +19,18 @@
 
 namespace heddle::prop {
 
+/// Of which steps a program is made.
+enum class Alphabet : std::uint8_t {
+    core,        ///< what the runtime's core does
+    primitives,  ///< that, and mutexes, semaphores, conditions, channels, futures, pools and groups
+    model,       ///< what the reference model knows (properties/model): channels, pool 0, cancellations
+};
+
 struct ProgramLimits {
     std::size_t coroutines = 5;
     std::size_t steps = 24;   ///< all together, about
     std::size_t depth = 3;
+    Alphabet alphabet = Alphabet::core;
 };
 
 [[nodiscard]] rc::Gen<ProgramData> arbitrary_program(const ProgramLimits& limits = {});

@@ -45,16 +45,23 @@ struct Ended {
 /// One run of a program; its coroutines share it, and the last of them takes it along.
 class Run : public std::enable_shared_from_this<Run> {
 public:
-    explicit Run(std::shared_ptr<const ProgramData> program) : program_(std::move(program)) {
+    Run(std::shared_ptr<const ProgramData> program, std::shared_ptr<Journal> journal)
+        : program_(std::move(program)), journal_(std::move(journal)) {
         handles_.resize(program_->coroutines.size());
         scopes_.resize(ProgramData::slots);
         Scheduler& scheduler = current_runtime("program").scheduler();
         for (std::uint32_t i = 0; i < ProgramData::events; ++i) { events_.push_back(OneShotEvent::make(scheduler, "event")); }
+        if (uses_objects(*program_)) { objects_.emplace(journal_.get()); }
     }
 
     /// The whole body of one coroutine; returns its number.
     int body(std::uint32_t index) {
-        execute(program_->coroutines[index], {});
+        try {
+            execute(program_->coroutines[index], {{}, true, index});
+        } catch (const Cancellation&) {
+            if (journal_ != nullptr) { journal_->note(index, "cancelled"); }
+            throw;
+        }
         return static_cast<int>(index);
     }
 
@@ -62,6 +69,7 @@ private:
     struct Place {
         ScopeRef scope{};        // where `spawn` goes; empty: the current one
         bool suspends = true;
+        std::uint32_t who = 0;   // number of the coroutine, for the journal
     };
 
     void execute(const Block& block, const Place& place) {
@@ -101,8 +109,59 @@ private:
                 return;
             case Do::either: execute(step.blocks[sim::choose(2, "either")], place); return;
             case Do::shutdown: heddle::shutdown(); return;
+            case Do::group: in_group(step, place); return;
             case Do::count_: return;
+            default: on_object(step, place); return;
         }
+    }
+
+    void on_object(const Step& step, const Place& place) {
+        const auto& n = step.numbers;
+        ProgramObjects& objects = *objects_;
+        ProgramObjects::Body body([&] { execute(step.blocks[0], place); });
+        switch (step.what) {
+            case Do::lock: objects.lock(n[0], body); return;
+            case Do::permit: objects.permit(1 + n[0], body); return;
+            case Do::change: objects.change(n[0] == 1); return;
+            case Do::news: objects.news(n[0]); return;
+            case Do::send: objects.send(place.who, n[0], n[1]); return;
+            case Do::receive: objects.receive(place.who, n[0], n[1]); return;
+            case Do::try_send: objects.try_send(place.who, n[0]); return;
+            case Do::try_receive: objects.try_receive(place.who, n[0]); return;
+            case Do::later: objects.receive_later(n[0]); return;
+            case Do::obtain: objects.obtain(n[0], n[1]); return;
+            case Do::close: objects.close(n[0]); return;
+            case Do::settle: objects.settle(n[0]); return;
+            case Do::future: objects.await_future(n[0]); return;
+            case Do::use: objects.use(place.who, n[0], n[1], n[2], body); return;
+            case Do::try_use: objects.try_use(place.who, n[0], n[1], body); return;
+            case Do::close_pool: objects.close_pool(n[0]); return;
+            default: expect(false, "PD3", "a step that nobody knows"); return;
+        }
+    }
+
+    /// Its tasks are coroutines of the program; behind the block it is waited for, whatever comes.
+    void in_group(const Step& step, const Place& place) {
+        const auto& n = step.numbers;
+        const auto inside = std::make_shared<std::size_t>(0);
+        TaskGroupOptions options;
+        options.concurrency = n[0];
+        with_group<void>(options, [&](TaskGroup<void>& group) {
+            for (const std::uint32_t index : {n[1], n[2]}) {
+                touch("spawns", TouchMode::add);
+                if (++spawns_ > ProgramData::spawns_max) { break; }
+                group.spawn([self = shared_from_this(), index, inside, most = n[0]] {
+                    struct Leave {
+                        std::size_t& count;
+                        ~Leave() { --count; }
+                    } leave{++*inside};
+                    expect(most == 0 || *inside <= most, "INV-GRP-01", "more tasks run than the group allows");
+                    static_cast<void>(self->body(index));
+                });
+            }
+            execute(step.blocks[0], place);
+        });
+        expect(*inside == 0, "INV-GRP-14", "a group was left with a task inside");
     }
 
     /// What a finished coroutine ended with is there, and stays. Past the handles, which would tell a search that the program looks.
@@ -336,6 +395,8 @@ private:
     }
 
     std::shared_ptr<const ProgramData> program_;
+    std::shared_ptr<Journal> journal_;
+    std::optional<ProgramObjects> objects_;
     std::vector<Coroutine<int>> handles_;  // the last one of each coroutine
     std::vector<ScopeRef> scopes_;
     std::vector<Ref<OneShotEvent>> events_;
@@ -346,9 +407,10 @@ private:
 
 }  // namespace
 
-sim::Program interpret(const ProgramData& program, Holds holds) {
-    return [shared = std::make_shared<const ProgramData>(program), holds] {
-        const auto run = std::make_shared<Run>(shared);
+sim::Program interpret(const ProgramData& program, Holds holds, std::shared_ptr<Journal> journal) {
+    return [shared = std::make_shared<const ProgramData>(program), holds, journal = std::move(journal)] {
+        if (journal) { journal->begin(); }
+        const auto run = std::make_shared<Run>(shared, journal);
         if (holds == Holds::main) { coroutine_context().set(ContextKey::unique("run"), run); }
         static_cast<void>(run->body(0));
     };

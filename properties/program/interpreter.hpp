@@ -10,6 +10,7 @@
 // Choice points: `value` at each `either`, `arrival` for each `anywhere`.
 #pragma once
 
+#include "heddle/properties/program/objects.hpp"
 #include "heddle/properties/program/program_data.hpp"
 #include "heddle/simreactor/world/world.hpp"
 
@@ -21,6 +22,7 @@ enum class Holds : std::uint8_t {
     main,  ///< main's coroutine, which ends with the run: reference counts decide nothing
 };
 
-[[nodiscard]] sim::Program interpret(const ProgramData& program, Holds holds = Holds::last);
+/// @param journal  what its coroutines get on primitives goes there, and an answer that something is closed is no error; may be null
+[[nodiscard]] sim::Program interpret(const ProgramData& program, Holds holds = Holds::last, std::shared_ptr<Journal> journal = {});
 
 }  // namespace heddle::prop

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/properties/program/program_data.hpp"
 
+#include <algorithm>
+
 namespace heddle::prop {
 namespace {
 
@@ -37,6 +39,23 @@ constexpr std::array<Field, 7> of_scope{slot,
                                         Field{"wait", 2, waits}};
 constexpr std::array<Field, 3> of_request{slot, Field{"request", 3, requests}, timeout};
 
+constexpr Field channel{"channel", ProgramData::channels - 1};
+constexpr Field pool{"pool", ProgramData::pools - 1};
+constexpr std::array<Words, 2> told{"one", "all"};
+constexpr std::array<Words, 3> settled{"value", "error", "cancel"};
+constexpr std::array<Words, 3> returns{"release", "discard", "drop"};
+
+constexpr std::array<Field, 1> of_lock{Field{"mutex", 1}};
+constexpr std::array<Field, 1> of_permit{Field{"more", 1}};
+constexpr std::array<Field, 1> of_change{Field{"told", 1, told}};
+constexpr std::array<Field, 2> of_passage{channel, timeout};
+constexpr std::array<Field, 1> of_channel{channel};
+constexpr std::array<Field, 1> of_settle{Field{"settled", 2, settled}};
+constexpr std::array<Field, 3> of_use{pool, timeout, Field{"return", 2, returns}};
+constexpr std::array<Field, 2> of_try_use{pool, Field{"return", 2, returns}};
+constexpr std::array<Field, 1> of_pool{pool};
+constexpr std::array<Field, 3> of_group{Field{"at_once", 2}, coroutine, coroutine};
+
 constexpr std::array<Signature, static_cast<std::size_t>(Do::count_)> signatures{
     Signature{"yield", {}, 0, true},
     Signature{"sleep", of_sleep, 0, true},
@@ -58,6 +77,23 @@ constexpr std::array<Signature, static_cast<std::size_t>(Do::count_)> signatures
     Signature{"anywhere", {}, 1, true},
     Signature{"either", {}, 2, true},
     Signature{"shutdown", {}, 0, false},
+    Signature{"lock", of_lock, 1, true},
+    Signature{"permit", of_permit, 1, true},
+    Signature{"change", of_change, 0, false},
+    Signature{"news", of_sleep, 0, true},
+    Signature{"send", of_passage, 0, true},
+    Signature{"receive", of_passage, 0, true},
+    Signature{"try_send", of_channel, 0, false},
+    Signature{"try_receive", of_channel, 0, false},
+    Signature{"later", of_channel, 0, false},
+    Signature{"obtain", of_passage, 0, true},
+    Signature{"close", of_channel, 0, false},
+    Signature{"settle", of_settle, 0, false},
+    Signature{"future", of_sleep, 0, true},
+    Signature{"use", of_use, 1, true},
+    Signature{"try_use", of_try_use, 1, true},
+    Signature{"close_pool", of_pool, 0, true},
+    Signature{"group", of_group, 1, true},
 };
 
 std::size_t count(const Block& block) {
@@ -68,7 +104,27 @@ std::size_t count(const Block& block) {
     return steps;
 }
 
+bool uses_objects(const Block& block) {
+    return std::ranges::any_of(block, [](const Step& step) {
+        const bool on_object = step.what >= Do::lock && step.what < Do::group;
+        return on_object || std::ranges::any_of(step.blocks, [](const Block& inner) { return uses_objects(inner); });
+    });
+}
+
 }  // namespace
+
+bool spawns_coroutine(Do what, std::size_t index) {
+    return (index == 0 && (what == Do::spawn || what == Do::go)) || ((index == 1 || index == 2) && what == Do::group);
+}
+
+bool names_coroutine(Do what, std::size_t index) {
+    const bool waits_or_cancels = (index == 0 && (what == Do::await || what == Do::cancel)) || (index < 2 && what == Do::both);
+    return waits_or_cancels || spawns_coroutine(what, index);
+}
+
+bool uses_objects(const ProgramData& program) {
+    return std::ranges::any_of(program.coroutines, [](const Block& block) { return uses_objects(block); });
+}
 
 const Signature& signature(Do what) { return signatures[static_cast<std::size_t>(what)]; }
 

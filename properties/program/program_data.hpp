@@ -43,6 +43,26 @@ enum class Do : std::uint8_t {
     anywhere,   ///< the same, posted: it arrives at every point where it could
     either,     ///< one of two blocks, a choice of the search
     shutdown,
+
+    // the primitives of objects.hpp
+    lock,           ///< mutex; block
+    permit,         ///< 1 + more permits; block
+    change,         ///< tells one, or all, who wait for news
+    news,           ///< waits for a change, ms
+    send,           ///< channel, ms
+    receive,        ///< channel, ms
+    try_send,       ///< channel
+    try_receive,    ///< channel
+    later,          ///< channel: a future of its next value, in place of an earlier one
+    obtain,         ///< channel, ms: awaits that future
+    close,          ///< channel
+    settle,         ///< the future, and how
+    future,         ///< awaits it, ms
+    use,            ///< pool, ms, how the lease comes back; block
+    try_use,        ///< pool, how; block
+    close_pool,     ///< pool
+    group,          ///< at once (0: no limit), two coroutines as its tasks; block, behind which it is waited for
+
     count_,
 };
 
@@ -64,6 +84,8 @@ struct ProgramData {
     static constexpr std::uint32_t ms_max = 1000;
     static constexpr std::uint32_t events = 3;
     static constexpr std::uint32_t slots = 3;      ///< of scopes
+    static constexpr std::uint32_t channels = 3;
+    static constexpr std::uint32_t pools = 2;
     static constexpr std::uint32_t spawns_max = 48;
 
     std::vector<Block> coroutines{Block{}};
@@ -85,6 +107,12 @@ struct Signature {
 };
 
 [[nodiscard]] const Signature& signature(Do what);
+
+/// Whether number `index` of such a step names a coroutine; whether it starts that one, which then stands behind its own (PD1).
+[[nodiscard]] bool names_coroutine(Do what, std::size_t index);
+[[nodiscard]] bool spawns_coroutine(Do what, std::size_t index);
+/// Whether it has steps on the primitives of objects.hpp.
+[[nodiscard]] bool uses_objects(const ProgramData& program);
 
 [[nodiscard]] std::size_t step_count(const ProgramData& program);
 

@@ -116,9 +116,10 @@ private:
         for (std::size_t i = 0; i < shape.fields.size(); ++i) {
             if (!read(json[1 + i], pointer + "/" + std::to_string(1 + i), shape.fields[i], step.numbers[i])) { return false; }
         }
-        const bool spawns = step.what == Do::spawn || step.what == Do::go;
-        if (spawns && (step.numbers[0] <= coroutine_ || step.numbers[0] >= coroutines_)) {
-            return no(pointer + "/1", "a coroutine behind this one (PD1)", json[1]);
+        for (std::size_t i = 0; i < shape.fields.size(); ++i) {
+            if (spawns_coroutine(step.what, i) && (step.numbers[i] <= coroutine_ || step.numbers[i] >= coroutines_)) {
+                return no(pointer + "/" + std::to_string(1 + i), "a coroutine behind this one (PD1)", json[1 + i]);
+            }
         }
         const bool inner_may = may_suspend && step.what != Do::microtask && step.what != Do::anywhere;
         for (std::size_t i = 0; i < shape.blocks; ++i) {

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heddle/properties/model/model.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "heddle/properties/model/state.hpp"
+
+namespace heddle::prop {
+namespace {
+
+using namespace model;
+
+// ── the rules ──
+
+class Machine {
+public:
+    Machine(const Code& code, State& state) : code_(code), s_(state) {}
+
+    /// One step of a coroutine: up to its next suspension, or its end.
+    void run(std::size_t index) {
+        self_ = index;
+        Co& me = s_.coroutines[index];
+        if (me.where == Where::unstarted) {
+            me.where = Where::ready;
+        } else if (!resume(me)) {
+            return;
+        }
+        while (me.where == Where::ready) {
+            if (me.at == code_[index].size()) {
+                me.where = Where::done;
+                return;
+            }
+            if (!step(me, code_[index][me.at])) { return; }
+        }
+    }
+
+    /// A lease that was dropped: nobody vouches for its resource (POOL-73).
+    void run_background() {
+        --s_.pool.dropped;
+        end_place();
+    }
+
+    void close_all() {
+        for (Channel& channel : s_.channels) { close(channel); }
+        close_pool();
+        s_.main_closed = true;
+    }
+
+private:
+    void note(Co& co, const std::string& what) { co.journal += (co.journal.empty() ? "" : " ") + what; }
+    Co& co(int who) { return s_.coroutines[static_cast<std::size_t>(who)]; }
+    void next(Co& me) { ++me.at; }
+
+    void wake(int who, Ended how, bool granted) {
+        Co& woken = co(who);
+        woken.where = Where::ready;
+        woken.ended = how;
+        woken.granted = granted;
+    }
+
+    /// It ends with a cancellation; leases on its stack are dropped, innermost first.
+    void unwind(Co& me) {
+        note(me, "cancelled");
+        s_.pool.dropped += me.held.size();
+        me.held.clear();
+        me.where = Where::done;
+    }
+
+    /// @returns false if a pending cancellation is thrown instead; the coroutine has ended then
+    bool park(Co& me, Wait wait) {
+        if (me.pending) {
+            me.pending = false;
+            unwind(me);
+            return false;
+        }
+        me.where = Where::parked;
+        me.wait = wait;
+        me.granted = false;
+        me.ended = Ended::well;
+        return true;
+    }
+
+    // ── going on behind a wait ──
+
+    /// @returns whether its step goes on
+    bool resume(Co& me) {
+        const Wait wait = std::exchange(me.wait, Wait::none);
+        const Line line = code_[self_][me.at];
+        switch (wait) {
+            case Wait::none:  // a yield
+                if (me.ended == Ended::cancelled) { return left(me); }
+                next(me);
+                return true;
+            case Wait::receive: {
+                Channel& channel = s_.channels[line.number];
+                if (me.ended == Ended::closed) { return answer(me, "closed"); }
+                if (me.ended == Ended::cancelled) {
+                    if (me.granted) {
+                        --channel.promised_values;
+                        grant_values(channel);
+                    }
+                    return left(me);
+                }
+                --channel.promised_values;
+                note(me, std::to_string(pop(channel)));
+                next(me);
+                return true;
+            }
+            case Wait::slot: {
+                Channel& channel = s_.channels[line.number];
+                if (me.ended == Ended::closed) { return answer(me, "closed"); }
+                if (me.ended == Ended::cancelled) {
+                    if (me.granted && !channel.closed) {
+                        --channel.promised_slots;
+                        grant_slots(channel);
+                    }
+                    return left(me);
+                }
+                if (channel.closed) { return answer(me, "closed"); }
+                --channel.promised_slots;
+                return enter(me, channel);
+            }
+            case Wait::offer: {
+                Channel& channel = s_.channels[line.number];
+                if (me.ended == Ended::closed) { return answer(me, "closed"); }
+                if (me.ended == Ended::cancelled) {
+                    if (channel.offer.who == static_cast<int>(self_)) {
+                        channel.offer = {};
+                        grant_slots(channel);
+                    }
+                    return left(me);
+                }
+                return answer(me, "sent");
+            }
+            case Wait::place:
+                if (me.ended == Ended::cancelled) {
+                    if (me.granted && !s_.pool.closed) {
+                        --s_.pool.promised;
+                        grant_places();
+                    }
+                    return left(me);
+                }
+                if (me.ended == Ended::closed || s_.pool.closed) {
+                    note(me, "closed");
+                    me.at = line.past;
+                    return true;
+                }
+                --s_.pool.promised;
+                take(me, true);
+                return true;
+        }
+        return true;
+    }
+
+    bool left(Co& me) {
+        unwind(me);
+        return false;
+    }
+    bool answer(Co& me, const char* text) {
+        note(me, text);
+        next(me);
+        return true;
+    }
+
+    // ── steps ──
+
+    bool step(Co& me, const Line& line) {
+        switch (line.op) {
+            case Op::yield:
+                if (!park(me, Wait::none)) { return false; }
+                me.where = Where::ready;
+                return false;
+            case Op::cancel:
+                cancel(line.number);
+                next(me);
+                return true;
+            case Op::send: {
+                Channel& channel = s_.channels[line.number];
+                ++me.sends;
+                if (channel.closed) { return answer(me, "closed"); }
+                if (free_slots(line.number) == 0) {
+                    if (park(me, Wait::slot)) { channel.senders.push_back(static_cast<int>(self_)); }
+                    return false;
+                }
+                return enter(me, channel);
+            }
+            case Op::receive: {
+                Channel& channel = s_.channels[line.number];
+                if (free_values(channel) > 0) {
+                    note(me, std::to_string(pop(channel)));
+                    next(me);
+                    return true;
+                }
+                if (channel.closed) { return answer(me, "closed"); }
+                if (park(me, Wait::receive)) { channel.receivers.push_back(static_cast<int>(self_)); }
+                return false;
+            }
+            case Op::try_send: {
+                Channel& channel = s_.channels[line.number];
+                ++me.sends;
+                if (channel.closed) { return answer(me, "closed"); }
+                if (free_slots(line.number) == 0 || (is_rendezvous(channel) && channel.receivers.empty())) { return answer(me, "full"); }
+                channel.buffer.push_back(value_of(me));
+                grant_values(channel);
+                return answer(me, "sent");
+            }
+            case Op::try_receive: {
+                Channel& channel = s_.channels[line.number];
+                if (free_values(channel) == 0) { return answer(me, channel.closed ? "closed" : "empty"); }
+                note(me, std::to_string(pop(channel)));
+                next(me);
+                return true;
+            }
+            case Op::close:
+                close(s_.channels[line.number]);
+                next(me);
+                return true;
+            case Op::acquire:
+            case Op::try_acquire:
+                if (s_.pool.closed || free_places() == 0) {
+                    if (line.op == Op::acquire && !s_.pool.closed) {
+                        if (park(me, Wait::place)) { s_.pool.waiters.push_back(static_cast<int>(self_)); }
+                        return false;
+                    }
+                    note(me, line.op == Op::acquire ? "closed" : "none");
+                    me.at = line.past;
+                    return true;
+                }
+                take(me, false);
+                return true;
+            case Op::give_back: {
+                const int resource = me.held.back();
+                me.held.pop_back();
+                next(me);
+                if (line.number == 2) {
+                    ++s_.pool.dropped;
+                    return true;
+                }
+                if (line.number == 0 && !s_.pool.closed) { s_.pool.idle.push_back(resource); }
+                end_place();
+                return true;
+            }
+            case Op::close_pool:
+                close_pool();
+                next(me);
+                return true;
+            case Op::end: break;
+        }
+        return false;
+    }
+
+    void cancel(std::uint32_t number) {
+        if (number == 0) { return; }  // nobody has main's handle
+        Co& target = s_.coroutines[number];
+        if (target.where == Where::done || target.pending || (target.where == Where::ready && target.ended == Ended::cancelled)) { return; }
+        if (number == self_) {
+            target.pending = true;
+            return;
+        }
+        if (target.where == Where::unstarted) {
+            target.where = Where::done;
+            return;
+        }
+        if (target.where == Where::ready) {
+            // In its window: news that cannot be undone, and errors, are kept (CV-04).
+            const bool kept = target.ended == Ended::closed || target.wait == Wait::offer;
+            if (kept) {
+                target.pending = true;
+            } else {
+                target.ended = Ended::cancelled;
+            }
+            return;
+        }
+        const int who = static_cast<int>(number);
+        const Line line = code_[number][target.at];
+        switch (target.wait) {
+            case Wait::receive: std::erase(s_.channels[line.number].receivers, who); break;
+            case Wait::slot: std::erase(s_.channels[line.number].senders, who); break;
+            case Wait::offer: s_.channels[line.number].offer.dead = true; break;
+            case Wait::place: std::erase(s_.pool.waiters, who); break;
+            case Wait::none: break;
+        }
+        wake(who, Ended::cancelled, false);
+    }
+
+    // ── channels (spec 11) ──
+
+    [[nodiscard]] int value_of(const Co& me) const { return static_cast<int>(100 * self_) + me.sends; }
+    [[nodiscard]] bool is_rendezvous(const Channel& channel) const { return &channel == s_.channels.data(); }
+    [[nodiscard]] static std::size_t free_values(const Channel& channel) {
+        const bool living = channel.offer.who != nobody && !channel.offer.dead;
+        return channel.buffer.size() + (living ? 1 : 0) - channel.promised_values;
+    }
+    [[nodiscard]] std::size_t free_slots(std::size_t number) const {
+        const Channel& channel = s_.channels[number];
+        const std::size_t size = channel.buffer.size() + (channel.offer.who != nobody ? 1 : 0);
+        return std::max<std::size_t>(capacities.at(number), 1) - size - channel.promised_slots;
+    }
+
+    /// The value goes in, or is offered until somebody takes it.
+    bool enter(Co& me, Channel& channel) {
+        if (!is_rendezvous(channel)) {
+            channel.buffer.push_back(value_of(me));
+            grant_values(channel);
+            return answer(me, "sent");
+        }
+        channel.offer = {static_cast<int>(self_), value_of(me), false};
+        grant_values(channel);
+        if (channel.promised_values > channel.buffer.size()) {  // committed: it is the channel's now
+            channel.buffer.push_back(channel.offer.value);
+            channel.offer = {};
+            return answer(me, "sent");
+        }
+        if (park(me, Wait::offer)) { return false; }
+        channel.offer = {};
+        grant_slots(channel);
+        return false;
+    }
+
+    int pop(Channel& channel) {
+        int value = 0;
+        if (!channel.buffer.empty()) {
+            value = channel.buffer.front();
+            channel.buffer.pop_front();
+        } else {
+            value = channel.offer.value;
+            wake(channel.offer.who, Ended::well, true);
+            channel.offer = {};
+        }
+        grant_slots(channel);
+        return value;
+    }
+
+    void grant_values(Channel& channel) {
+        while (!channel.closed && !channel.receivers.empty() && free_values(channel) > 0) {
+            const int who = channel.receivers.front();
+            channel.receivers.pop_front();
+            ++channel.promised_values;
+            wake(who, Ended::well, true);
+        }
+    }
+
+    void grant_slots(Channel& channel) {
+        const auto number = static_cast<std::size_t>(&channel - s_.channels.data());
+        while (!channel.closed && !channel.senders.empty() && free_slots(number) > 0) {
+            const int who = channel.senders.front();
+            channel.senders.pop_front();
+            ++channel.promised_slots;
+            wake(who, Ended::well, true);
+        }
+    }
+
+    void close(Channel& channel) {
+        if (channel.closed) { return; }
+        channel.closed = true;
+        channel.promised_slots = 0;
+        for (const int who : std::exchange(channel.receivers, {})) { wake(who, Ended::closed, false); }
+        if (const Offer withdrawn = std::exchange(channel.offer, {}); withdrawn.who != nobody && !withdrawn.dead) {
+            wake(withdrawn.who, Ended::closed, false);
+        }
+        for (const int who : std::exchange(channel.senders, {})) { wake(who, Ended::closed, false); }
+    }
+
+    // ── the pool (spec 10) ──
+
+    [[nodiscard]] std::size_t free_places() const { return pool_places - s_.pool.active - s_.pool.promised; }
+
+    void take(Co& me, bool granted) {
+        ++s_.pool.active;
+        const bool has_idle = granted ? !s_.pool.idle.empty() : s_.pool.idle.size() > s_.pool.promised;
+        int resource = 0;
+        if (has_idle) {
+            resource = s_.pool.idle.front();
+            s_.pool.idle.pop_front();
+        } else {
+            resource = ++s_.pool.made;
+        }
+        me.held.push_back(resource);
+        note(me, "has " + std::to_string(resource));
+        next(me);
+    }
+
+    void end_place() {
+        --s_.pool.active;
+        grant_places();
+    }
+
+    void grant_places() {
+        while (!s_.pool.closed && !s_.pool.waiters.empty() && free_places() > 0) {
+            const int who = s_.pool.waiters.front();
+            s_.pool.waiters.pop_front();
+            ++s_.pool.promised;
+            wake(who, Ended::well, true);
+        }
+    }
+
+    void close_pool() {
+        if (s_.pool.closed) { return; }
+        s_.pool.closed = true;
+        s_.pool.promised = 0;
+        s_.pool.idle.clear();
+        for (const int who : std::exchange(s_.pool.waiters, {})) { wake(who, Ended::closed, false); }
+    }
+
+    const Code& code_;
+    State& s_;
+    std::size_t self_ = 0;
+};
+
+}  // namespace
+
+ProgramData with_models_main(const ProgramData& program) {
+    ProgramData whole = program;
+    Block main;
+    const auto add = [](Block& block, Do what, std::initializer_list<std::uint32_t> numbers) {
+        Step step;
+        step.what = what;
+        std::copy(numbers.begin(), numbers.end(), step.numbers.begin());
+        block.push_back(std::move(step));
+    };
+    for (std::uint32_t i = 1; i < program.coroutines.size(); ++i) { add(main, Do::spawn, {i, 0}); }
+    add(main, Do::sleep, {1});
+    for (std::uint32_t channel = 0; channel < ProgramData::channels; ++channel) { add(main, Do::close, {channel}); }
+    add(main, Do::close_pool, {0});
+    for (std::uint32_t i = 1; i < program.coroutines.size(); ++i) {
+        add(main, Do::attempt, {});
+        main.back().blocks.resize(2);
+        add(main.back().blocks[0], Do::await, {i, 0});
+    }
+    whole.coroutines[0] = std::move(main);
+    return whole;
+}
+
+std::optional<std::set<std::string>> possible_outcomes(const ProgramData& program, std::size_t states_max) {
+    Code code(program.coroutines.size());
+    for (std::size_t i = 1; i < code.size(); ++i) { flatten(program.coroutines[i], code[i]); }
+    State first;
+    first.coroutines.resize(code.size());
+    first.coroutines[0].where = Where::done;  // main is the machine's
+    std::set<std::string> outcomes;
+    std::unordered_set<std::string> seen{first.key()};
+    std::vector<State> open{std::move(first)};
+    const auto visit = [&](State&& state) {
+        if (seen.insert(state.key()).second) { open.push_back(std::move(state)); }
+    };
+    while (!open.empty()) {
+        if (seen.size() > states_max) { return std::nullopt; }
+        const State state = std::move(open.back());
+        open.pop_back();
+        bool moves = false;
+        for (std::size_t i = 1; i < code.size(); ++i) {
+            const Where where = state.coroutines[i].where;
+            if (where != Where::ready && where != Where::unstarted) { continue; }
+            moves = true;
+            State after = state;
+            Machine(code, after).run(i);
+            visit(std::move(after));
+        }
+        if (state.pool.dropped > 0) {
+            moves = true;
+            State after = state;
+            Machine(code, after).run_background();
+            visit(std::move(after));
+        }
+        if (moves) { continue; }
+        if (state.main_closed) {
+            outcomes.insert(state.outcome());
+            continue;
+        }
+        State after = state;
+        Machine(code, after).close_all();
+        visit(std::move(after));
+    }
+    return outcomes;
+}
+
+}  // namespace heddle::prop
