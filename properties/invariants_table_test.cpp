@@ -72,7 +72,7 @@ std::set<std::string> tests_in_sources() {
 
 /// The file that a name without a dot stands for.
 fs::path source_of(const std::string& name) {
-    return root / "properties" / (name == "interpreter" ? "program" : "oracle") / (name + ".cpp");
+    return root / "properties" / (name == "interpreter" || name == "objects" ? "program" : "oracle") / (name + ".cpp");
 }
 
 /// A number that the source hands to a check, not one in a comment.

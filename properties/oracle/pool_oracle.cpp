@@ -35,6 +35,10 @@ protected:
             expect(pool.reserved() == 0, "INV-ALL-04", "a place is promised at rest", label);
             expect(pool.waiting() == 0 || (pool.idle() == 0 && pool.active() == pool.max()), "INV-POOL-06",
                    "somebody waits at rest although there is a resource, or room for one", label);
+            // Whoever has a permit has a place, too; who parked has given it back (POOL-72).
+            if (const Threshold* threshold = threshold_of(pool); threshold != nullptr) {
+                expect(threshold->permits_out() <= pool.active(), "INV-POOL-30", "a permit is out at rest that nobody can end", label);
+            }
         });
     }
 
@@ -65,6 +69,7 @@ private:
                    "a permit is out with a place that nobody holds", label);
         });
         const std::uint64_t exist = pool.created() - pool.destroyed() - pool.left_behind();
+        expect(numbers.size() == exist, "INV-POOL-01", "a resource is counted nowhere, or one that is gone still counts", label);
         expect(pool.idle() + pool.active() <= pool.max() && exist <= pool.max(), "INV-POOL-02", "more resources exist than the pool allows", label);
         expect(pool.active() + pool.reserved() <= pool.max(), "INV-POOL-03", "more places are taken and promised than there are", label);
         expect(checking <= 1, "INV-POOL-20", "two health checks run at once", label);
@@ -76,9 +81,13 @@ private:
                    "the promised places are not those of the waiters in their window", label);
             expect(pool.free_places() == 0 || pool.waiting() == 0, "INV-POOL-05", "a place is free while somebody waits for one", label);
         }
-        if (const auto* threshold = dynamic_cast<const Threshold*>(pool.circuit().strategy().get()); threshold != nullptr) {
+        if (const Threshold* threshold = threshold_of(pool); threshold != nullptr) {
             expect(threshold->permits_out() <= threshold->options().probes, "INV-POOL-30", "more permits are out than probes are allowed", label);
         }
+    }
+
+    [[nodiscard]] static const Threshold* threshold_of(const PoolState& pool) {
+        return dynamic_cast<const Threshold*>(pool.circuit().strategy().get());
     }
 
     template <class F>

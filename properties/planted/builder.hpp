@@ -74,6 +74,8 @@ public:
 
 // One list for each group.
 void add_reported(Builder& add);
+void add_reported_sync(Builder& add);
+void add_reported_pool(Builder& add);
 void add_waker_faults(Builder& add);
 void add_scheduler_faults(Builder& add);
 void add_structure_faults(Builder& add);

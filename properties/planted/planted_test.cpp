@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <set>
 #include <string>
 
 #include "heddle/properties/planted/planted.hpp"
@@ -83,6 +85,19 @@ TEST_P(Planted, ItsTraceInTheCorpusReplays) {
     EXPECT_TRUE(again.reproduced) << again.divergence_text;
     EXPECT_TRUE(again.same_hash);
     EXPECT_EQ(again.trace.outcome.kind, trace::OutcomeKind::violation);
+}
+
+/// README.md beside this file has a row for each, as planted_table prints it, and for no other.
+TEST(PlantedTable, HasARowForEachBug) {
+    std::ifstream file(std::string(HEDDLE_SOURCE_DIR) + "/properties/planted/README.md");
+    std::set<std::string> rows;
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t end = line.find(" |", 2);
+        if ((line.starts_with("| MUT-") || line.starts_with("| FLT-")) && end != std::string::npos) { rows.insert(line.substr(2, end - 2)); }
+    }
+    std::set<std::string> bugs;
+    for (const sim::Scenario& scenario : scenarios()) { bugs.insert(scenario.planted); }
+    EXPECT_EQ(rows, bugs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::Range<std::size_t>(0, scenarios().size()),

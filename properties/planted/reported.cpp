@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bugs that were reported in public, in other runtimes: the mutants of the corpus.
+// Bugs that were reported in public, in other runtimes: the mutants of the corpus that are about the runtime itself.
 #include <memory>
 #include <string>
 #include <vector>

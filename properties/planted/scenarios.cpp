@@ -8,6 +8,8 @@ namespace heddle::prop {
 std::vector<sim::Scenario> planted_scenarios() {
     planted_bugs::Builder builder;
     planted_bugs::add_reported(builder);
+    planted_bugs::add_reported_sync(builder);
+    planted_bugs::add_reported_pool(builder);
     planted_bugs::add_waker_faults(builder);
     planted_bugs::add_scheduler_faults(builder);
     planted_bugs::add_structure_faults(builder);
