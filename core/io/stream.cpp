@@ -14,13 +14,15 @@ inline bool Stream::may_take_short_ways() const {
 }
 
 std::size_t Stream::read(std::span<std::byte> buffer, const IoOptions& options, SourceLocation at) {
-    if (may_take_short_ways() && !buffer.empty()) [[likely]] {
+    if (is_open() && scheduler().reactor().has_short_ways() && scheduler().in_coroutine() && !buffer.empty())
+        [[likely]] {
         // What arrives is read when its reader runs, and not while the reactor looks at all that is ready: the kernel's
-        // part of a connection is then still at hand when the answer is written. And who gives up waiting has taken
-        // nothing.
-        const bool bounded = options.timeout != Duration::zero() || options.token.event() != nullptr;
+        // part of a connection is then still at hand when the answer is written. And who gives up waiting, or is
+        // cancelled as it comes, has taken nothing.
+        const bool is_seen = options.timeout != Duration::zero() || options.token.event() != nullptr ||
+                             scheduler().observed() || scheduler().may_choose();
         for (;;) {
-            if (bounded) [[unlikely]] {
+            if (is_seen) [[unlikely]] {
                 wait_readable(options, at);
             } else if (const int error = detail::wait_readable(scheduler(), id(), at); error != 0) [[unlikely]] {
                 fail(OperationKind::read, error);

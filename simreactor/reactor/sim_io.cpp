@@ -108,6 +108,11 @@ void SimIo::close_all() {
     }
 }
 
+std::int64_t SimHandle::try_read(std::span<std::byte>) { return -EAGAIN; }
+std::int64_t SimHandle::try_write(std::span<const std::byte>) { return -EAGAIN; }
+
+bool SimHandle::has_turn() const { return turns_tick_ != io_.tick() || turns_ < turns_max; }
+
 bool SimHandle::take_turn() {
     if (turns_tick_ != io_.tick()) {
         turns_tick_ = io_.tick();

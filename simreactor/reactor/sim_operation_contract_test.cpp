@@ -24,7 +24,7 @@ public:
     Reactor& reactor() override { return reactor_; }
     Address here() override { return Address::ip("127.0.0.1", 0); }
     Address nobody() override { return Address::ip("127.0.0.1", 9); }
-    std::string free_path() override { return "/tmp/" + std::to_string(++last_name_); }
+    std::string free_path() override { return "/" + std::to_string(++last_name_); }
     std::string new_directory() override {
         const std::string path = free_path();
         make_directory(path);

@@ -57,7 +57,10 @@ void leak_knowingly(T&& value) {
 
 // ── life ──
 
-SimReactor::SimReactor(Options options) { configure(std::move(options)); }
+SimReactor::SimReactor(Options options) {
+    configure(std::move(options));
+    set_has_short_ways();
+}
 
 SimReactor::~SimReactor() { disconnect_ports(); }
 

@@ -198,6 +198,9 @@ public:
     [[nodiscard]] int descriptor(HandleId handle) const override;
     [[nodiscard]] HandleInfo inspect(HandleId handle) override;
     [[nodiscard]] Submission submit(const Operation& operation, const SourceOptions& options) override;
+    [[nodiscard]] std::int64_t try_write(HandleId handle, std::span<const std::byte> data) override;
+    [[nodiscard]] std::int64_t try_read(HandleId handle, std::span<std::byte> buffer) override;
+    [[nodiscard]] SourceId wait_readable(HandleId handle, SourceOwner& owner) override;
     void start(SourceId source) override;
     void stop(SourceId source) override;
     void close(SourceId source) override;

@@ -200,6 +200,22 @@ Submission SimReactor::submit(const Operation& operation, const SourceOptions& o
     return io().submit(operation, options);
 }
 
+std::int64_t SimReactor::try_write(HandleId handle, std::span<const std::byte> data) {
+    detail::SimHandle* const found = io_ == nullptr ? nullptr : io_->find(handle);
+    return found == nullptr ? -EAGAIN : found->try_write(data);
+}
+
+std::int64_t SimReactor::try_read(HandleId handle, std::span<std::byte> buffer) {
+    detail::SimHandle* const found = io_ == nullptr ? nullptr : io_->find(handle);
+    return found == nullptr ? -EAGAIN : found->try_read(buffer);
+}
+
+SourceId SimReactor::wait_readable(HandleId handle, SourceOwner& owner) {
+    const Submission submission = submit({.kind = OperationKind::read, .handle = handle}, {.owner = &owner});
+    if (submission.done.error == 0) { return submission.request; }
+    return io_->open_deferred(submission.done, {.owner = &owner}, OperationKind::read);
+}
+
 // ── start, stop, close ──
 
 void SimReactor::start(SourceId id) {

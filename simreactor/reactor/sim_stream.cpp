@@ -76,7 +76,9 @@ Submission SimStream::read(const Operation& operation, const SourceOptions& opti
         buffers.insert(buffers.begin(), operation.buffer);
     }
     if (!socket_->is_connected() && !can_read()) { return answer(failure(-ENOTCONN), options, operation.kind); }
-    if (can_read() && take_turn()) {
+    const bool wants_none =
+        std::ranges::all_of(buffers, [](const std::span<std::byte>& buffer) { return buffer.empty(); });
+    if (!std::exchange(is_late_, false) && can_read() && (wants_none ? has_turn() : take_turn())) {
         Completion completion;
         if (read_now(buffers, StreamSocket::Patience::may_wait, completion)) { return {.done = completion}; }
     }
@@ -87,7 +89,21 @@ Submission SimStream::read(const Operation& operation, const SourceOptions& opti
     return {.request = request.source};
 }
 
+std::int64_t SimStream::try_read(std::span<std::byte> buffer) {
+    if (reader_ != 0 || buffer.empty() || !can_read() || !take_turn()) { return -EAGAIN; }
+    const std::span<std::byte> buffers[] = {buffer};
+    const std::int64_t got = socket_->read(buffers, StreamSocket::Patience::may_wait);
+    is_late_ = got == -EAGAIN;
+    return got;
+}
+
 // ── writing ──
+
+std::int64_t SimStream::try_write(std::span<const std::byte> data) {
+    if (!writers_.empty() || data.empty() || !take_turn()) { return -EAGAIN; }
+    const std::span<const std::byte> pieces[] = {data};
+    return socket_->write(pieces);
+}
 
 Submission SimStream::write(const Operation& operation, const SourceOptions& options) {
     std::vector<std::span<const std::byte>> pieces;

@@ -64,6 +64,9 @@ public:
     virtual void go_on(RequestKey request) = 0;
     /// Its waiter is gone, or has its answer. @returns false if it cannot be stopped any more
     virtual bool forget(RequestKey request) = 0;
+    /// Reactor::try_read, Reactor::try_write: of streams alone.
+    virtual std::int64_t try_read(std::span<std::byte> buffer);
+    virtual std::int64_t try_write(std::span<const std::byte> data);
     [[nodiscard]] virtual HandleInfo info() const = 0;
     /// Everything in flight ends with ECANCELED; the object is closed.
     virtual void close() = 0;
@@ -77,6 +80,7 @@ protected:
     /// At once while there are turns left, else in a tick (RCT-73).
     Submission answer(const Completion& completion, const SourceOptions& options, OperationKind operation);
     [[nodiscard]] bool take_turn();
+    [[nodiscard]] bool has_turn() const;
     [[noreturn]] void refuse(const Operation& operation) const;
 
     SimIo& io_;

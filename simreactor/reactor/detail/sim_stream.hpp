@@ -29,6 +29,8 @@ public:
     [[nodiscard]] bool is_ready(RequestKey request) const override;
     void go_on(RequestKey request) override;
     bool forget(RequestKey request) override;
+    std::int64_t try_read(std::span<std::byte> buffer) override;
+    std::int64_t try_write(std::span<const std::byte> data) override;
     [[nodiscard]] HandleInfo info() const override;
     void close() override;
     void on_ready() override;
@@ -46,6 +48,7 @@ private:
     [[nodiscard]] bool can_write() const { return (socket_->readiness() & ready_write) != 0; }
 
     std::shared_ptr<StreamSocket> socket_;
+    bool is_late_ = false;  // a read has found nothing although something was there: it is told of it in a tick
     RequestKey reader_ = 0;
     RequestKey connector_ = 0;
     std::deque<RequestKey> writers_;
