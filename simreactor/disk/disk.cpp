@@ -28,7 +28,6 @@ Disk::Disk(Machine& machine) : machine_(machine) {
     root->is_directory = root->is_name_durable = true;
     root->path = "/";
     files_["/"] = root;
-    make_directory("/tmp");
 }
 
 std::string Disk::normal(std::string_view path) {

@@ -156,6 +156,119 @@ TEST(IoWorld, NodeThatCrashesForgetsWhatItDidNotFlushAndStartsAnew) {
     EXPECT_EQ(*starts, (std::vector<std::string>{"", "durable "}));
 }
 
+/// Each node tells every other one, each second, how often it has been told; links break and heal, nodes crash and start anew.
+struct Gossip {
+    static constexpr int nodes = 5;
+    std::uint64_t told = 0;
+    std::uint64_t failed = 0;
+
+    void serve() {
+        auto listener = TcpListener::bind(Address::ip("0.0.0.0", 80));
+        for (;;) {
+            TcpStream stream = listener.accept();
+            char byte = 0;
+            try {
+                if (stream.read(&byte, 1, {.timeout = 2s}) == 1) { ++told; }
+            } catch (const TimeoutError&) {
+                ++failed;
+            } catch (const OperationError&) { ++failed; }
+        }
+    }
+    void tell(int self) {
+        for (;;) {
+            sleep_for(1s);
+            for (int other = 1; other <= nodes; ++other) {
+                if (other == self) { continue; }
+                try {
+                    TcpStream stream = TcpStream::connect("node" + std::to_string(other), 80, {.timeout = 500ms});
+                    stream.write("x");
+                } catch (const TimeoutError&) {
+                    ++failed;
+                } catch (const OperationError&) { ++failed; }
+            }
+        }
+    }
+};
+
+std::string gossip(std::uint64_t seed, Duration span, Gossip& all) {
+    static constexpr const char* names[] = {"node1", "node2", "node3", "node4", "node5"};
+    WorldOptions options;
+    options.seed = seed;
+    options.dispatches_max = 0;
+    options.network.link = Latency::exactly(2ms);
+    World world(options);
+    for (int self = 1; self <= Gossip::nodes; ++self) {
+        world.add_node(names[self - 1],
+                       [&all, self] {
+                           const auto server = spawn("server", [&all] { all.serve(); });
+                           all.tell(self);
+                       },
+                       {.daemon = true});
+    }
+    return run(world, [span] {
+        World& here = *World::current();
+        Prng chance = here.prng().stream("trouble");
+        const Instant end = now() + span;
+        while (now() < end) {
+            sleep_for(10s);
+            const auto a = static_cast<std::size_t>(chance.between(1, Gossip::nodes));
+            const auto b = static_cast<std::size_t>(chance.between(1, Gossip::nodes));
+            if (a != b) {
+                here.network().partition(here.machine(a), here.machine(b));
+                sleep_for(5s);
+                here.network().rejoin(here.machine(a), here.machine(b));
+            } else {
+                here.crash(a);
+                sleep_for(3s);
+                here.restart(a);
+            }
+        }
+    });
+}
+
+TEST(IoWorld, FiveNodesGossipThroughPartitionsAndCrashesTheSameEachTime) {
+    Gossip first;
+    Gossip second;
+    Gossip other;
+    EXPECT_EQ(gossip(1, 600s, first), "ok");
+    EXPECT_EQ(gossip(1, 600s, second), "ok");
+    EXPECT_EQ(gossip(2, 600s, other), "ok");
+    EXPECT_EQ(first.told, second.told);
+    EXPECT_EQ(first.failed, second.failed);
+    EXPECT_GT(first.told, 5'000U);
+    EXPECT_GT(first.failed, 10U);
+    EXPECT_NE(std::pair(first.told, first.failed), std::pair(other.told, other.failed));
+}
+
+TEST(IoWorld, DaemonsEndWithTheLastOfTheOthers) {
+    WorldOptions options;
+    options.network.link = Latency::exactly(1ms);
+    World world(options);
+    bool has_ended = false;
+    world.add_node("server",
+                   [&has_ended] {
+                       struct Ended {
+                           bool& flag;
+                           ~Ended() { flag = true; }
+                       } ended{has_ended};
+                       for (;;) { serve_echo(); }
+                   },
+                   {.daemon = true});
+    for (int round = 0; round < 2; ++round) {
+        has_ended = false;
+        EXPECT_EQ(run(world,
+                      [] {
+                          sleep_for(1ms);
+                          TcpStream client = TcpStream::connect("server", 80);
+                          client.write("x");
+                          char byte = 0;
+                          EXPECT_EQ(client.read(&byte, 1), 1U);
+                      }),
+                  "ok");
+        EXPECT_TRUE(has_ended);
+    }
+}
+
 TEST(IoWorld, PlanOfFaultsStrikesTheProgram) {
     WorldOptions options;
     options.network.faults.rules = {{.kind = FaultKind::connect_refused, .nth = 2},
@@ -183,9 +296,9 @@ TEST(IoWorld, PlanOfFaultsStrikesTheProgram) {
 
 TEST(IoWorld, PipesDatagramsAndNames) {
     EXPECT_EQ(run([] {
-                  auto listener = PipeListener::bind("/tmp/service");
+                  auto listener = PipeListener::bind("/service");
                   const auto client = spawn([] {
-                      PipeStream stream = PipeStream::connect("/tmp/service");
+                      PipeStream stream = PipeStream::connect("/service");
                       stream.write("through a pipe");
                   });
                   EXPECT_EQ(listener.accept().read_all(100), "through a pipe");

@@ -50,8 +50,9 @@ World::World(WorldOptions options) : options_(std::move(options)), prng_(options
 
 World::~World() = default;
 
-void World::add_node(std::string_view name, Program program) {
+void World::add_node(std::string_view name, Program program, const NodeOptions& options) {
     nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->daemon = options.daemon;
     nodes_.back()->name = name;
     nodes_.back()->program = std::move(program);
 }
@@ -59,7 +60,7 @@ void World::add_node(std::string_view name, Program program) {
 void World::prepare(Node& node, bool alone, std::size_t index) {
     node.world = this;
     node.error = {};
-    node.finished = node.idle = node.may_advance = node.crashed = false;
+    node.finished = node.idle = node.may_advance = node.crashed = node.told_to_end = false;
     node.ambient = nullptr;
     node.parked = nullptr;
     Observer* observer = observers_.empty() ? nullptr : observers_.only();
@@ -170,6 +171,19 @@ bool World::idle(Node& node, Instant next) {
     return !std::exchange(node.may_advance, false);
 }
 
+/// Daemons end when all others have; one that is started again after that is told again.
+void World::end_daemons() {
+    for (const auto& node : nodes_) {
+        if (!node->daemon && !node->finished) { return; }
+    }
+    for (const auto& node : nodes_) {
+        // What has not begun yet has nothing to receive a post with; it is told once it waits.
+        if (node->finished || node->told_to_end || !node->idle) { continue; }
+        node->told_to_end = true;
+        node->reactor->post("end of the world", [runtime = node->runtime.get()] { runtime->shutdown(); });
+    }
+}
+
 /// The node that goes on: one that has not waited yet, else the one whose next happening is the earliest; ties are asked.
 World::Node* World::pick() {
     std::vector<Node*> candidates;
@@ -209,6 +223,7 @@ void World::drive(bool alone) {
         return;
     }
     while (!frozen_) {
+        end_daemons();
         Node* node = pick();
         if (node == nullptr) { return; }
         enter(*node);
@@ -246,7 +261,7 @@ Outcome World::conclude() {
     Outcome outcome;
     if (!frozen_) {
         for (const auto& node : nodes_) {
-            if (!node->error) { continue; }
+            if (!node->error || (node->told_to_end && node->error.is_cancellation())) { continue; }
             outcome.kind = options_.errors_are_violations ? trace::OutcomeKind::violation : trace::OutcomeKind::error;
             bool deadlock = false;
             for (ErrorValue at = node->error; at; at = at.previous()) {

@@ -74,6 +74,10 @@ struct WorldOptions {
     bool pool_contexts = true;
 };
 
+struct NodeOptions {
+    bool daemon = false;  ///< serves the others: once all of them have ended it is shut down (Runtime::shutdown)
+};
+
 class World final : private ViolationSink {
 public:
     explicit World(WorldOptions options = {});
@@ -82,7 +86,7 @@ public:
     World& operator=(const World&) = delete;
 
     /// One more node, started by the next run after the ones before it. @param name label root of its main coroutine; a literal
-    void add_node(std::string_view name, Program program);
+    void add_node(std::string_view name, Program program, const NodeOptions& options = {});
 
     /// Runs `program` as the only node, or as the first of several, until all have ended or a violation froze the world.
     /// The world may run again after it, also after a violation.
@@ -133,6 +137,8 @@ private:
         bool idle = false;
         bool may_advance = false;
         bool crashed = false;
+        bool daemon = false;
+        bool told_to_end = false;
     };
 
     void violated(const Violation& violation) override;
@@ -142,6 +148,7 @@ private:
     void enter(Node& node);
     bool idle(Node& node, Instant next);
     Node* pick();
+    void end_daemons();
     void bury();
     Outcome conclude();
 
