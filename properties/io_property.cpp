@@ -4,7 +4,7 @@
 // Bound: as each test says, in answers other than production's; both orders.
 #include <gtest/gtest.h>
 
-#include <cerrno>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +14,7 @@
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
 #include "heddle/properties/oracle/oracles.hpp"
+#include "heddle/properties/scenario/io.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/traces/trace_render.hpp"
@@ -43,81 +44,22 @@ sim::ExploreOptions within(std::uint32_t deviations, bool faults) {
     return options;
 }
 
-std::size_t open_descriptors() { return sim::World::current()->reactor().machine().open_count(); }
-
-// ── an echo pair ──
-
-/// What the server does with one connection.
-using Serve = void (*)(TcpStream&);
-
-void echo(TcpStream& stream) {
-    char buffer[16];
-    while (const std::size_t size = stream.read(buffer, sizeof buffer)) { stream.write(std::string_view(buffer, size)); }
-}
-
-/// One message is one read: true on one machine, as long as nobody looks closely.
-void echo_messages(TcpStream& stream) {
-    char buffer[3];
-    while (const std::size_t size = stream.read(buffer, sizeof buffer)) {
-        stream.write(std::string(buffer, size) + (size < sizeof buffer ? "." : ""));
-    }
-}
-
-/// Sends two words and expects them back. Whatever goes wrong, what came is a beginning of what was sent, and nothing stays open.
-sim::Program echo_pair(Serve serve, bool faults) {
-    return [serve, faults] {
-        {
-            auto listener = TcpListener::bind(nowhere_yet);
-            const Address at = listener.info().local;
-            const auto server = spawn("server", [&] {
-                if (!listener.is_open()) { return; }  // the client has given up already
-                try {
-                    TcpStream stream = listener.accept();
-                    serve(stream);
-                } catch (const OperationError& error) {
-                    const int code = error.code();
-                    HEDDLE_CHECK(code == ECONNRESET || code == EPIPE || code == ECONNABORTED || code == EMFILE || error.is_closed());
-                    listener.close();  // who waits to be accepted hears of it
-                }
-            });
-            const std::string sent = "onetwo";
-            std::string got;
-            bool failed = false;
-            try {
-                TcpStream client = TcpStream::connect(at);
-                client.write(sent.substr(0, 3));
-                client.write(sent.substr(3));
-                client.shutdown();
-                char buffer[16];
-                while (const std::size_t size = client.read(buffer, sizeof buffer)) { got.append(buffer, size); }
-            } catch (const OperationError&) {
-                failed = true;
-            }
-            HEDDLE_CHECK(sent.starts_with(got));
-            HEDDLE_CHECK(faults || (!failed && got == sent));
-            listener.close();
-            server.await();
-        }
-        HEDDLE_CHECK(open_descriptors() == 0);
-    };
-}
-
 TEST(EchoPair, GivesBackWhatWasSentInEveryScheduleOfThreeDeviations) {
-    const sim::Report report = sim::explore(echo_pair(echo, false), within(3, false));
+    const sim::Report report = sim::explore(echo_pair(2, EchoServer::careful, false), within(3, false));
     EXPECT_FALSE(report.violation) << failure(report);
     EXPECT_GT(report.runs, 500U);
     EXPECT_FALSE(report.stopped);
 }
 
 TEST(EchoPair, LosesNothingSilentlyUnderFaults) {
-    const sim::Report report = sim::explore(echo_pair(echo, true), within(2, true));
+    const sim::Report report = sim::explore(echo_pair(2, EchoServer::careful, true), within(2, true));
     EXPECT_FALSE(report.violation) << failure(report);
     EXPECT_GT(report.runs, 500U);
     EXPECT_FALSE(report.stopped);
 }
 
 TEST(EchoPair, ThatTakesAReadForAMessageIsFoundByOnePart) {
-    const sim::Report report = sim::explore(echo_pair(echo_messages, false), within(2, false));
+    const sim::Report report = sim::explore(echo_pair(2, EchoServer::one_read_is_one_message, false), within(2, false));
     ASSERT_TRUE(report.violation) << "the search looks at parts of reads";
     EXPECT_EQ(report.violation->invariant, "CHECK");
     EXPECT_EQ(report.violation->mode, "faithful");
@@ -163,44 +105,49 @@ TEST(Delivery, ComesInEveryOrder) {  // CP-READY
 
 // ── what a reset leaves behind ──
 
-/// A server that counts its connections, with care or without.
-sim::Program counted(bool careful) {
-    return [careful] {
-        int connections = 0;
-        auto listener = TcpListener::bind(nowhere_yet);
-        const Address at = listener.info().local;
-        const auto server = spawn("server", [&] {
-            if (!listener.is_open()) { return; }
-            try {
-                TcpStream stream = listener.accept();
-                ++connections;
-                try {
-                    echo(stream);
-                } catch (const OperationError&) {
-                    if (careful) { --connections; }
-                    throw;
-                }
-                --connections;
-            } catch (const OperationError&) { listener.close(); }
-        });
-        try {
-            TcpStream client = TcpStream::connect(at);
-            client.write("x");
-        } catch (const OperationError&) {}
-        listener.close();
-        try {
-            server.await();
-        } catch (const OperationError&) {}
-        HEDDLE_CHECK(connections == 0);
-    };
-}
-
 TEST(Reset, IsFoundByTheSearchWhereAServerForgetsIt) {
-    const sim::Report careless = sim::explore(counted(false), within(2, true));
+    const sim::Report careless = sim::explore(echo_pair(1, EchoServer::forgets_resets, true), within(2, true));
     ASSERT_TRUE(careless.violation);
     EXPECT_EQ(careless.violation->invariant, "CHECK");
-    const sim::Report careful = sim::explore(counted(true), within(2, true));
-    EXPECT_FALSE(careful.violation) << failure(careful);
+}
+
+// ── all of them ──
+
+class IoScenario : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(IoScenario, PassesWithinItsDepth) {
+    const std::vector<sim::Scenario> scenarios = io_scenarios();
+    const auto call = sim::make_call(scenarios, scenarios[GetParam()].name, {});
+    ASSERT_TRUE(call);
+    sim::ExploreOptions options;
+    options.bound = scenarios[GetParam()].depth;
+    options.runs_max = 60'000;
+    const sim::Report report = sim::explore(*call, options);
+    EXPECT_FALSE(report.violation) << failure(report);
+    EXPECT_FALSE(report.stopped) << report.runs;
+    EXPECT_GT(report.runs, 100U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, IoScenario, testing::Range<std::size_t>(0, io_scenarios().size()));
+
+TEST(Faults, OfStreamsAreAllTakenByTheSearch) {
+    std::map<FaultKind, std::uint64_t> struck;
+    sim::ExploreOptions options = within(1, true);
+    options.world = [&struck](sim::WorldOptions& world) {
+        world.faults = true;
+        world.at_end = [&struck](const sim::Outcome&) {
+            const sim::World* const here = sim::World::current();
+            if (here == nullptr || here->is_frozen()) { return; }
+            for (const FaultKind kind : {FaultKind::connect_refused, FaultKind::connect_timed_out, FaultKind::connect_unreachable,
+                                         FaultKind::connection_reset, FaultKind::connection_aborted, FaultKind::descriptors_exhausted}) {
+                struck[kind] += sim::World::current()->network().faults().struck(kind);
+            }
+        };
+    };
+    const sim::Report report = sim::explore(echo_pair(1, EchoServer::careful, true), options);
+    EXPECT_FALSE(report.violation) << failure(report);
+    EXPECT_EQ(struck.size(), 6U);
+    for (const auto& [kind, count] : struck) { EXPECT_GT(count, 0U) << to_string(kind); }
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ sim::Program simulated(const Parity& parity, std::set<std::string>& said) {
     return [&parity, &said] {
         sim::SimReactor& reactor = sim::World::current()->reactor();
         sim::testing::install_programs(reactor.machine());
-        Side side{"/tmp", [&reactor](int number) { reactor.raise_signal(number); }};
+        Side side{"", [&reactor](int number) { reactor.raise_signal(number); }};
         parity.program(side);
         said.insert(side.said);
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All scenarios of this repository, listed by hand: what our simrun lists, explores and replays.
 //
-//   sync/…     small programs over the primitives (scenario/sync)
+//   sync/…     small programs over the primitives (scenario/sync)   io/… programs over the simulated network (scenario/io)
 //   spec/…     the worked examples of docs/spec          demo/…     small programs that show one bug each
 //   corpus/…   publicly reported bugs (scenario/corpus)  program/any  any generated program, as text
 #pragma once

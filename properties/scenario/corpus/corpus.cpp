@@ -122,7 +122,7 @@ std::vector<sim::Scenario> corpus_scenarios() {
     for (const auto area : {corpus::scheduler_area, corpus::waker_area, corpus::scope_area, corpus::cancel_area, corpus::zombie_area,
                             corpus::reactor_area, corpus::timer_area, corpus::shutdown_area, corpus::harness_area,
                             corpus::channel_area, corpus::future_area, corpus::group_area, corpus::pool_area,
-                            corpus::pool_callbacks_area, corpus::breaker_area}) {
+                            corpus::pool_callbacks_area, corpus::breaker_area, corpus::io_area}) {
         std::vector<sim::Scenario> scenarios = area();
         all.insert(all.end(), std::make_move_iterator(scenarios.begin()), std::make_move_iterator(scenarios.end()));
     }

@@ -37,6 +37,7 @@ namespace corpus {
 [[nodiscard]] std::vector<sim::Scenario> pool_area();
 [[nodiscard]] std::vector<sim::Scenario> pool_callbacks_area();
 [[nodiscard]] std::vector<sim::Scenario> breaker_area();
+[[nodiscard]] std::vector<sim::Scenario> io_area();
 
 }  // namespace corpus
 }  // namespace heddle::prop
