@@ -15,6 +15,7 @@
 
 #include "heddle/core/heddle.hpp"
 #include "heddle/properties/footprint_subjects.hpp"
+#include "heddle/properties/model/model.hpp"
 #include "heddle/properties/oracle/trace_judge.hpp"
 #include "heddle/properties/program/generator.hpp"
 #include "heddle/properties/program/interpreter.hpp"
@@ -31,7 +32,13 @@ void stop_the_clock(Block& block) {
         switch (step.what) {
             case Do::sleep: step = {Do::yield}; break;
             case Do::await:
-            case Do::wait: step.numbers[1] = 0; break;
+            case Do::wait:
+            case Do::send:
+            case Do::receive:
+            case Do::obtain:
+            case Do::use: step.numbers[1] = 0; break;
+            case Do::news:
+            case Do::future: step.numbers[0] = 0; break;
             case Do::both: step.numbers[2] = 0; break;
             case Do::anywhere: step.what = Do::microtask; break;
             case Do::request:
@@ -66,6 +73,33 @@ TEST(Footprints, OfGeneratedProgramsSayAll) {
     if (!failure.empty()) { FAIL() << failure; }
     EXPECT_GE(judged, 300U);
     EXPECT_GE(reduced, 200U);
+}
+
+/// Programs of one alphabet: at most 4 coroutines and about `steps` steps, brute force up to `runs_max` schedules each.
+std::uint64_t judge_generated(const char* name, int programs, Alphabet alphabet, std::size_t steps, std::uint64_t runs_max) {
+    std::uint64_t judged = 0;
+    std::uint64_t traces = 0;
+    const std::string failure = check_generated(name, programs, [&] {
+        ProgramData program = *arbitrary_program({.coroutines = 4, .steps = steps, .depth = 2, .alphabet = alphabet});
+        for (Block& block : program.coroutines) { stop_the_clock(block); }
+        if (alphabet == Alphabet::model) { program = with_models_main(program); }
+        const std::optional<Verdict> verdict = judge_traces(interpret(program, Holds::main), {.runs_max = runs_max});
+        if (!verdict) { return; }
+        ++judged;
+        traces += verdict->traces;
+        if (!verdict->complaint.empty()) { RC_FAIL(to_text(program) + "\n" + verdict->complaint); }
+    });
+    std::printf("%llu programs judged, %llu traces\n", static_cast<unsigned long long>(judged), static_cast<unsigned long long>(traces));
+    if (!failure.empty()) { ADD_FAILURE() << failure; }
+    return judged;
+}
+
+// 150 programs of about 20 steps, and 300 of about 16.
+TEST(Footprints, OfProgramsOnChannelsAndThePoolSayAll) {
+    EXPECT_GE(judge_generated("footprints_model", 150, Alphabet::model, 20, 3'000), 100U);
+}
+TEST(Footprints, OfProgramsOnPrimitivesSayAll) {
+    EXPECT_GE(judge_generated("footprints_primitives", 300, Alphabet::primitives, 16, 3'000), 200U);
 }
 
 // ── the runtime's objects, one by one ──

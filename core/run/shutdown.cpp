@@ -181,10 +181,10 @@ void Scheduler::run(UniqueFunction<void()> entry, SourceLocation at) {
 
 void Scheduler::conclude() {
     note(EventKind::run_ended, {}, {}, exit_ ? 1 : 0);
+    state_ = State::ready;  // what main held, and a callback of what completes only now, find no run that they could add to
     main_core_.reset();
     current_ = nullptr;
     scheduler_context_ = nullptr;
-    state_ = State::ready;  // a callback of what completes only now finds no run that it could add to
     reactor_.shutdown();
     HEDDLE_ASSERT(registry_.empty() && ready_.empty() && microtasks_.empty() && active_count_ == 0, "INV-SHUT-05");
     HEDDLE_ASSERT(live_contexts_ == 0, "INV-SHUT-05");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/core/run/cancellation.hpp"
+#include "heddle/core/sync/context.hpp"
 #include "heddle/core/sync/testing/pool_world.hpp"
 
 namespace heddle {
@@ -379,6 +380,15 @@ TEST_F(PoolTest, DestroysInPlaceWhatIsDroppedInTheSecondPhase) {  // POOL-42, SC
     EXPECT_EQ(destroyed_, Numbers({1}));
     EXPECT_EQ(pool->active_count(), 0U);
     EXPECT_EQ(text(), "");
+}
+
+TEST_F(PoolTest, ClosesInPlaceWhenMainsContextIsItsLastHolder) {  // POOL-66: the loop has ended when the context goes
+    run([&] {
+        const auto pool = std::make_shared<Pool<Thing>>(of(1));
+        pool->acquire().release();
+        coroutine_context().set(ContextKey::unique("pool"), pool);
+    });
+    EXPECT_EQ(destroyed_, Numbers({1}));
 }
 
 TEST_F(PoolTest, DestroysInPlaceWhenItsHolderIsUnwound) {  // POOL-42, SCH-72

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "heddle/simreactor/world/anywhere.hpp"
@@ -30,6 +31,8 @@ private:
 };
 
 constexpr std::size_t permits_in_all = 2;
+/// The futures that coroutines leave for each other.
+constexpr std::array<std::string_view, ProgramData::channels> later_cells{"later 0", "later 1", "later 2"};
 constexpr std::array<std::size_t, ProgramData::channels> capacities{0, 1, unbounded_capacity};
 
 /// What a hook does where the search decides it: 0 nothing special, 1 it suspends, 2 it fails.
@@ -155,11 +158,13 @@ void ProgramObjects::try_receive(std::uint32_t who, std::uint32_t channel) {
 }
 
 void ProgramObjects::receive_later(std::uint32_t channel) {
+    touch(later_cells[channel], TouchMode::write);
     later_[channel] = channels_[channel].receive_async();
     later_[channel].ignore();
 }
 
 void ProgramObjects::obtain(std::uint32_t channel, std::uint32_t ms) {
+    touch(later_cells[channel], TouchMode::write);
     const Future<int> future = std::exchange(later_[channel], {});
     if (!future) { return; }
     const Bound bound(ms);
