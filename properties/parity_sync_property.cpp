@@ -2,7 +2,7 @@
 // Parity: what the chapters 10 to 13 say by example happens on libuv as it does in the simulated world's baseline run: the same words,
 // and the same events of coroutines and primitives in the same order.
 //
-// Bound: the examples of worked_sync, one run on each reactor. Their sleeps differ by at least 15 ms where their order is said.
+// Bound: the examples of worked_sync, one run on each reactor. No order in them rests on how long something takes.
 #include <gtest/gtest.h>
 
 #include <string>

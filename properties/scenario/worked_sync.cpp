@@ -110,21 +110,29 @@ void p3() {
 
 void p4() {
     int calls = 0;
+    std::vector<corpus::Event> made;
+    for (int i = 0; i < 3; ++i) { made.push_back(corpus::make_event("made")); }
     PoolOptions<int> options;
     options.max = 2;
     options.factory = [&]() -> std::optional<int> {
         const int call = ++calls;
         say("make" + std::to_string(call));
-        sleep_for(call == 2 ? 40ms : 10ms);
+        await_event(made[static_cast<std::size_t>(call) - 1]);
         if (call == 1) { throw std::runtime_error("E1"); }
         return call;
     };
     const Pool<int> pool(std::move(options));
     auto a = spawn("A", pool_user(pool, "A"));
+    let_all_run();
     auto b = spawn("B", pool_user(pool, "B"));
+    let_all_run();
     auto c = spawn("C", pool_user(pool, "C"));
+    for (const std::size_t next : {0U, 2U, 1U}) {
+        let_all_run();
+        made[next]->complete();
+    }
     join(a, b, c);
-    HEDDLE_CHECK(calls <= 3 && pool.active_count() == 0);
+    HEDDLE_CHECK(calls == 3 && pool.count() == 2);
 }
 
 void p5() {
@@ -342,15 +350,17 @@ void g1() {
 
 void g2() {
     TaskGroup<int> group;
-    const auto task = [](int number, Duration time) {
-        return [number, time] {
-            sleep_for(time);
-            return number;
-        };
-    };
-    group.spawn(task(1, 30ms));
-    group.spawn(task(2, 5ms));
+    const auto slow = corpus::make_event("slow");
+    group.spawn([slow] {
+        await_event(slow);
+        return 1;
+    });
+    group.spawn([] {
+        yield();
+        return 2;
+    });
     say_got("race", group.race().await());
+    slow->complete();
     group.close();
     group.await_completion();
     say_got("race", group.race().await());
@@ -358,18 +368,20 @@ void g2() {
 
 void g3() {
     TaskSet<int> set;
-    const auto task = [](int number, Duration time) {
-        return [number, time] {
-            sleep_for(time);
-            return number;
-        };
-    };
-    set.spawn(task(1, 5ms));
-    set.spawn(task(2, 30ms));
+    const auto go_on = corpus::make_event("go_on");
+    set.spawn([] {
+        yield();
+        return 1;
+    });
+    set.spawn([go_on] {
+        await_event(go_on);
+        return 2;
+    });
     const Future<int> first = set.join_next();
     const Future<int> second = set.join_next();
     say_got("first", first.await());
-    if (!second.is_completed()) { say("pending"); }
+    HEDDLE_CHECK(!second.is_completed());
+    go_on->complete();
     say_got("second", second.await());
 }
 
@@ -391,7 +403,7 @@ constexpr std::array<Worked, 18> examples{
     Worked{"F4", "a callback on a settled future runs behind the one who attached it", f4, "attached mapped value=2", ""},
     Worked{"G1", "a cancelled group starts nothing more, and settles everything", g1, "T1 T1:cancelled finished", ""},
     Worked{"G2", "a race has one winner for all", g2, "race=2 race=2", ""},
-    Worked{"G3", "a task that settles resolves one join", g3, "first=1 pending second=2", ""},
+    Worked{"G3", "a task that settles resolves one join", g3, "first=1 second=2", ""},
 };
 
 }  // namespace
