@@ -30,8 +30,8 @@
 namespace heddle::bench {
 namespace {
 
-constexpr std::size_t requests_per_lap = 60'000;
-constexpr std::size_t warm_up = 5'000;
+constexpr std::size_t requests_per_lap = 25'000;
+constexpr std::size_t warm_up = 3'000;
 constexpr std::size_t buffer_size = 1024;
 
 double wall_seconds() {
@@ -203,7 +203,7 @@ const Echo& echo_of(std::size_t connections) {
     static std::map<std::size_t, Echo> measured;
     const auto known = measured.find(connections);
     if (known != measured.end()) { return known->second; }
-    constexpr std::size_t laps = 9;
+    constexpr std::size_t laps = 7;
     std::vector<double> values[4];
     for (std::size_t number = 0; number < laps; ++number) {
         const Lap floor = lap_of_floor(connections);

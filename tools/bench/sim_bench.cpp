@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many schedules a second the simulator runs: every interleaving of three coroutines of four steps, nothing recorded.
+// How many schedules a second the simulator runs: every interleaving of small programs with nothing recorded, samples of a larger one with
+// vector clocks, and what recording adds to those.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "heddle/core/heddle.hpp"
+#include "heddle/properties/litmus/litmus.hpp"
+#include "heddle/simreactor/chooser/random.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/trace_watch.hpp"
 #include "heddle/tools/bench/bench.hpp"
+#include "heddle/traces/trace_recorder.hpp"
 
 namespace heddle::bench {
 namespace {
@@ -36,8 +41,92 @@ void measure_schedules(benchmark::State& state) {
     state.counters["per_op"] = rates.empty() ? 0 : rates[rates.size() / 2];
 }
 
+sim::Program litmus(const std::string& call) {
+    static const std::vector<sim::Scenario> scenarios = prop::litmus_scenarios();
+    return sim::parse_call(scenarios, call)->program();
+}
+
+void report_median(benchmark::State& state, std::vector<double>& values) {
+    std::sort(values.begin(), values.end());
+    state.counters["per_op"] = values.empty() ? 0 : values[values.size() / 2];
+}
+
+void measure_lock(benchmark::State& state) {
+    const sim::Program program = litmus("litmus/lock:n=4");
+    sim::ExploreOptions options;
+    options.order = trace::Order::any;
+    std::vector<double> rates;
+    for (auto lap : state) {
+        const double began = cpu_seconds();
+        std::uint64_t runs = 0;
+        while (runs < 100'000) {
+            const sim::Report report = sim::explore(program, options);
+            if (!report.complete) { state.SkipWithError("the search is not complete"); }
+            runs += report.runs;
+        }
+        rates.push_back(static_cast<double>(runs) / (cpu_seconds() - began));
+    }
+    report_median(state, rates);
+}
+
+void measure_samples(benchmark::State& state) {
+    const sim::Program program = litmus("litmus/yielders:n=10,k=10");
+    sim::ExploreOptions options;
+    options.strategy = sim::Strategy::random;
+    options.order = trace::Order::any;
+    options.runs_max = 50'000;
+    options.clock = cpu_seconds;
+    std::vector<double> rates;
+    for (auto lap : state) {
+        const sim::Report report = sim::explore(program, options);
+        if (report.traces != options.runs_max) { state.SkipWithError("a trace came twice, which is next to impossible"); }
+        rates.push_back(static_cast<double>(report.runs) / report.seconds);
+    }
+    report_median(state, rates);
+}
+
+/// CPU seconds for so many samples with vector clocks. @param records  keeps every event, too
+double seconds_of_samples(const sim::Program& program, int samples, bool records) {
+    sim::WorldOptions options;
+    options.order = trace::Order::any;
+    options.name_points = records;
+    sim::World world(options);
+    sim::RandomChooser random(1);
+    sim::TraceWatch watch;
+    trace::RecorderOptions recording;
+    recording.keep_events = true;
+    trace::TraceRecorder recorder(&world.labels(), &watch, recording);
+    sim::WorldOptions& in_use = world.mutable_options();
+    in_use.observers.push_back(&watch);
+    if (records) { in_use.observers.push_back(&recorder); }
+    in_use.chooser = &watch;
+    if (records) { in_use.chooser = &recorder; }
+    const double began = cpu_seconds();
+    for (int i = 0; i < samples; ++i) {
+        random.begin(static_cast<std::uint64_t>(i));
+        watch.begin(random);
+        recorder.reset();
+        world.run(program);
+        watch.finish();
+    }
+    return cpu_seconds() - began;
+}
+
+void measure_recording(benchmark::State& state) {
+    const sim::Program program = litmus("litmus/yielders:n=10,k=10");
+    constexpr int samples = 10'000;
+    std::vector<double> ratios;
+    for (auto lap : state) { ratios.push_back(seconds_of_samples(program, samples, true) / seconds_of_samples(program, samples, false)); }
+    report_median(state, ratios);
+}
+
 }  // namespace
 
-void register_simulation() { benchmark::RegisterBenchmark("sim_rate/ours", measure_schedules)->Iterations(5); }
+void register_simulation() {
+    benchmark::RegisterBenchmark("sim_rate/ours", measure_schedules)->Iterations(5);
+    benchmark::RegisterBenchmark("sim_lock/ours", measure_lock)->Iterations(5);
+    benchmark::RegisterBenchmark("sim_sampled/ours", measure_samples)->Iterations(5);
+    benchmark::RegisterBenchmark("sim_recorded/ours", measure_recording)->Iterations(5);
+}
 
 }  // namespace heddle::bench
