@@ -104,11 +104,18 @@ function(heddle_tests name)
   endif()
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
   string(REGEX REPLACE "/.*" "" folder "${folder}")
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 120 TEST_LIST ${name}_list PROPERTIES TIMEOUT ${timeout})
   # A fake stack per coroutine makes a search ten times slower: uses after return are looked for where the libraries are tested alone.
   if(HEDDLE_SANITIZE STREQUAL "address" AND folder MATCHES "^(core|traces|simreactor|realreactor)$")
     list(APPEND arg_ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1")
   endif()
+  # A sanitizer takes longer to start than most tests take: there a binary is one test, and says itself which of its own failed.
+  if(HEDDLE_TESTS_BY_BINARY)
+    math(EXPR timeout "${timeout} * 4")
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS};${folder}" ENVIRONMENT "${arg_ENVIRONMENT}")
+    return()
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 120 TEST_LIST ${name}_list PROPERTIES TIMEOUT ${timeout})
   # Lists do not survive gtest_discover_tests' PROPERTIES, so they are set by a script that CTest reads after the discovered tests.
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
   file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
