@@ -312,9 +312,13 @@ sim::Scenario bug_scenario(std::string name, std::string about, std::vector<sim:
     parameters.push_back(number("pad", "steps without a cell before each start", 0, 0, 64));
     parameters.push_back(word("use", "sampling: a failure ends the run, locks are handed on by a choice; counting: neither",
                               {"sampling", "counting"}));
+    parameters.push_back(word("edit", "what was done to the program: one more coroutine, one more suspension before each step, both",
+                              {"none", "coroutine", "suspension", "both"}));
     return litmus_scenario(std::move(name), std::move(about), std::move(parameters), [build = std::move(build)](const Parameters& given) {
         Litmus litmus = build(given);
         litmus.sample(sampling_of(given));
+        const std::string& edit = given.text("edit");
+        litmus.edit({.bystander = edit == "coroutine" || edit == "both", .pauses = edit == "suspension" || edit == "both"});
         return litmus;
     });
 }

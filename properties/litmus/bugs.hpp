@@ -10,10 +10,10 @@
 
 namespace heddle::prop {
 
-/// Main's view of a bug program: how it starts and what a lock does, by the parameters `start`, `pad` and `use` that all of them have.
+/// Main's view of a bug program: how it starts and what a lock does, by the parameters `start`, `pad` and `use` that all of them have beside `edit`.
 [[nodiscard]] Litmus::Sampling sampling_of(const sim::Parameters& parameters);
 
-/// A scenario with these parameters and the three common ones.
+/// A scenario with these parameters and the four common ones.
 [[nodiscard]] sim::Scenario bug_scenario(std::string name, std::string about, std::vector<sim::Parameter> parameters,
                                          std::function<Litmus(const sim::Parameters&)> build);
 

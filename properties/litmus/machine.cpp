@@ -46,6 +46,7 @@ sim::Program Litmus::program() const {
         // The threads outlive main where it ends with its first step.
         const auto machine = std::make_shared<Machine>(*litmus, current_runtime("litmus").scheduler());
         machine->self_ = machine;
+        if (litmus->edit_.bystander) { machine->start_bystander(); }
         litmus->sampling_.staged ? machine->run_staged() : machine->run_together();
     };
 }
@@ -58,13 +59,21 @@ Machine::Machine(const Litmus& litmus, Scheduler& scheduler)
       channels_(litmus.channels_),
       conditions_(litmus.conditions_) {
     for (const std::int64_t height : litmus.latches_) { latches_.push_back({height, {}}); }
-    const sim::World* world = sim::World::current();
-    if (world != nullptr) { foresight_ = world->options().foresight; }
+    sim::World* world = sim::World::current();
+    if (world == nullptr) { return; }
+    foresight_ = world->options().foresight;
+    if (world->options().name_points) { static_cast<void>(world->labels().root("litmus")); }  // so that its cells have names
 }
 
 void Machine::run(const Litmus::Named& named) {
     Thread thread(*this);
     named.body(thread);
+}
+
+void Machine::start_bystander() const {
+    spawn("bystander", [] {
+        for (int i = 0; i < 3; ++i) { heddle::yield(); }
+    });
 }
 
 void Machine::run_together() {
@@ -127,6 +136,7 @@ void Thread::next_step() {
 
 void Thread::begin(Stated stated, Cell cell, TouchMode mode, sim::CellUse use) {
     if (together_ > 0) { return; }
+    if (machine_.litmus_.edit_.pauses && begun_ && !due_) { heddle::yield(); }
     if (machine_.foresight_ != nullptr && begun_) {
         if (cell == nobodys) {
             machine_.foresight_->foresee_nothing();

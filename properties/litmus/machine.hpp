@@ -78,6 +78,12 @@ public:
         bool stops = true;       ///< `Thread::fail` ends the run; else it goes on
         bool draws = true;       ///< locks are handed on by a choice; else in the order of the queue, with waits unseen (LM3)
     };
+    /// What somebody did to the program since a trace of it was taken.
+    struct Edit {
+        bool bystander = false;  ///< a coroutine that has nothing to do with the others, started before them
+        bool pauses = false;     ///< every thread suspends once more before each of its steps but the first
+    };
+    void edit(const Edit& edit) { edit_ = edit; }
     /// For samplers (LM4).
     void sample(const Sampling& sampling) { sampling_ = sampling; }
     /// Called behind the last step of all; says what failed, or nothing.
@@ -102,6 +108,7 @@ private:
     std::vector<std::int64_t> latches_;
     std::deque<Named> bodies_;
     std::vector<std::uint32_t> threads_;
+    Edit edit_{};
     Sampling sampling_{.staged = false, .stops = true, .draws = false};
     std::function<std::string(Machine&)> at_end_{};
 };
@@ -239,6 +246,7 @@ private:
     }
 
     void run(const Litmus::Named& named);
+    void start_bystander() const;
     void run_staged();
     void run_together();
     void conclude();

@@ -12,11 +12,8 @@
 
 #include "heddle/simreactor/chooser/answers.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
-#include "heddle/simreactor/explore/exhaustive.hpp"
-#include "heddle/simreactor/explore/minimize.hpp"
-#include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/simreactor/explore/examine.hpp"
 #include "heddle/simreactor/explore/trace_watch.hpp"
-#include "heddle/traces/trace_recorder.hpp"
 
 namespace heddle::sim {
 namespace {
@@ -95,27 +92,6 @@ private:
     [[nodiscard]] double seconds() const { return options_.clock ? options_.clock() - started_ : 0; }
     [[nodiscard]] bool done() const { return report_.violations.size() >= options_.violations_max || report_.stopped; }
 
-    [[nodiscard]] trace::Recipe recipe_for(trace::Order order) const {
-        trace::Recipe recipe = options_.recipe;
-        recipe.seed = options_.seed;
-        recipe.strategy = std::string(to_string(options_.strategy));
-        recipe.order = order;
-        recipe.time = options_.time;
-        recipe.bound = bound_text(options_.bound, options_.bound_kind);
-        WorldOptions world = base_world(order);
-        describe_world(world, recipe);
-        return recipe;
-    }
-
-    [[nodiscard]] WorldOptions base_world(trace::Order order) const {
-        WorldOptions world;
-        world.seed = options_.seed;
-        world.order = order;
-        world.timing = Timing::at(options_.time);
-        if (options_.world) { options_.world(world); }
-        return world;
-    }
-
     /// One order: a world of its own, and where its search stands.
     struct Lane {
         Lane(const WorldOptions& wanted, std::size_t kept_max) : world(wanted), tally(kept_max) {}
@@ -135,7 +111,7 @@ private:
     [[nodiscard]] bool takes_turns() const { return !options_.order && is_sampler(options_.strategy); }
 
     [[nodiscard]] std::unique_ptr<Lane> make_lane(trace::Order order) {
-        WorldOptions wanted = base_world(order);
+        WorldOptions wanted = searched_world(options_, order);
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
         // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
         wanted.name_points = !judges_.empty();
@@ -356,89 +332,15 @@ private:
     void found(const Outcome& outcome, trace::Order order) {
         if (!known_.insert(outcome.invariant).second) { return; }
         const int may = options_.guard != nullptr ? options_.guard->may_record() : 2;
-        if (may > 0) { record(outcome, order, may > 1 && options_.shrink); }
+        if (may > 0) { examine(outcome, order, may > 1 && options_.shrink); }
         if (options_.guard != nullptr) { options_.guard->recorded(); }
     }
 
-    void record(const Outcome& outcome, trace::Order order, bool shrink) {
-        const trace::Recipe recipe = recipe_for(order);
-        trace::Trace recorded = record_again(recipe);
-        if (!recorded.outcome.same_end(outcome)) {
-            report_violation({"INV-RCT-14", "a schedule ended with " + outcome.invariant + " (" + outcome.message +
-                                                ") and, run again, with '" + recorded.outcome.invariant + "' (" + recorded.outcome.message + ")",
-                              __FILE__, __LINE__});
-        }
-        Found found;
-        found.invariant = outcome.invariant;
-        found.message = outcome.message;
+    void examine(const Outcome& outcome, trace::Order order, bool shrink) {
+        Found found = examined(program_, options_, answers_.answers(), outcome, order, shrink);
         found.runs = report_.runs;
-        found.decisions_found = recorded.decisions.size();
-        found.trace = std::move(recorded);
-        if (shrink) {
-            const TryDecisions attempt = [&](const std::vector<trace::Decision>& decisions) -> std::optional<trace::Trace> {
-                if (options_.guard != nullptr) { options_.guard->alive(); }
-                trace::Trace candidate = found.trace;
-                candidate.decisions = decisions;
-                ReplayOptions loose;
-                loose.mode = ReplayMode::carry_on;
-                loose.keep_events = options_.keep_events;
-                ReplayResult result = replay(program_, options_.oracles, options_.world, candidate, loose);
-                if (!result.trace.outcome.same_end(found.trace.outcome)) { return std::nullopt; }
-                return std::move(result.trace);
-            };
-            MinimizeResult shrunk = minimize(found.trace, attempt, options_.shrink_runs_max);
-            found.trace = std::move(shrunk.trace);
-            found.shrink_runs = shrunk.runs;
-            if (is_sampler(options_.strategy)) { look_for_a_shallower_one(found, recipe); }
-        }
-        found.mode = mode_of(found.trace);
-        found.trace.outcome.mode = found.mode;
-        found.message = found.trace.outcome.message;
         if (options_.on_found) { options_.on_found(found); }
         report_.violations.push_back(std::move(found));
-    }
-
-    /// Shrinking ends where no single decision can be left out, and a sample may be far from the nearest failure. So schedules with fewer
-    /// deviations are run, fewest first, for what is left of the budget.
-    void look_for_a_shallower_one(Found& found, const trace::Recipe& recipe) {
-        if (found.trace.decisions.size() < 2) { return; }
-        ExhaustiveSearch::Options nearer;
-        nearer.deviations_max = static_cast<std::uint32_t>(found.trace.decisions.size() - 1);
-        ExhaustiveSearch search(nearer);
-        WorldOptions wanted = base_world(recipe.order);
-        const OracleList judges = options_.oracles ? options_.oracles() : OracleList{};
-        for (const auto& judge : judges) { wanted.oracles.push_back(judge.get()); }
-        wanted.name_points = !judges.empty();
-        World world(wanted);
-        while (found.shrink_runs < options_.shrink_runs_max && search.next()) {
-            ++found.shrink_runs;
-            if (options_.guard != nullptr) { options_.guard->alive(); }
-            const Outcome outcome = run_once(world, search);
-            const bool violated = outcome.kind == trace::OutcomeKind::violation;
-            if (violated && outcome.same_end(found.trace.outcome)) {
-                found.trace = record_again(recipe);
-                return;
-            }
-            search.finish(!violated);
-        }
-    }
-
-    /// The same schedule once more, with a recorder.
-    trace::Trace record_again(const trace::Recipe& recipe) {
-        World world(base_world(recipe.order));
-        trace::RecorderOptions recording;
-        recording.keep_events = options_.keep_events;
-        AnswersChooser again(answers_.answers());
-        trace::TraceRecorder recorder(&world.labels(), &again, recording);
-        const OracleList judges = options_.oracles ? options_.oracles() : OracleList{};
-        WorldOptions& in_use = world.mutable_options();
-        in_use.chooser = &recorder;
-        for (const auto& judge : judges) { in_use.oracles.push_back(judge.get()); }
-        in_use.observers.push_back(&recorder);
-        trace::Trace taken;
-        in_use.at_end = [&](const Outcome& end) { taken = recorder.take(recipe, end); };
-        world.run(program_);
-        return taken;
     }
 
     const Program& program_;

@@ -2,6 +2,7 @@
 #include "heddle/simreactor/explore/replay_run.hpp"
 
 #include <map>
+#include <optional>
 
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/traces/trace_recorder.hpp"
@@ -113,25 +114,40 @@ ReplayResult replay(const ScenarioCall& call, const trace::Trace& trace, const R
     return replay(call.program(), [&call] { return call.oracles(); }, call.scenario->world, trace, options);
 }
 
-trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Chooser* chooser, bool keep_events,
-                    const std::vector<Observer*>& observers, RunGuard* guard) {
+trace::Trace record(const Program& program, const std::function<OracleList()>& oracles,
+                    const std::function<void(WorldOptions&)>& world_last_word, const trace::Recipe& recipe, Chooser* chooser,
+                    const RunRecording& how) {
     WorldOptions wanted = world_options(recipe);
-    if (call.scenario->world) { call.scenario->world(wanted); }
-    World world(wanted);
-    const OracleList judges = call.oracles();
+    if (world_last_word) { world_last_word(wanted); }
+    std::optional<World> fresh;
+    if (how.world == nullptr) { fresh.emplace(wanted); }
+    World& world = fresh ? *fresh : *how.world;
+    world.configure(wanted);
+    const OracleList judges = made(oracles);
     trace::RecorderOptions recording;
-    recording.keep_events = keep_events;
+    recording.keep_events = how.keep_events;
     trace::TraceRecorder recorder(&world.labels(), chooser, recording);
     WorldOptions& in_use = world.mutable_options();
-    in_use.chooser = guard != nullptr ? &guard->begin(recorder, static_cast<std::uint32_t>(recipe.order)) : &recorder;
+    in_use.chooser = how.guard != nullptr ? &how.guard->begin(recorder, static_cast<std::uint32_t>(recipe.order)) : &recorder;
     in_use.oracles = borrowed(judges);
     in_use.observers = {&recorder};
-    in_use.observers.insert(in_use.observers.end(), observers.begin(), observers.end());
+    in_use.observers.insert(in_use.observers.end(), how.observers.begin(), how.observers.end());
+    in_use.on_violation = how.on_violation;
     trace::Trace taken;
-    in_use.at_end = [&](const Outcome& outcome) { taken = recorder.take(recipe, outcome); };
-    world.run(call.program());
+    in_use.at_end = [&](const Outcome& outcome) {
+        taken = recorder.take(recipe, outcome);
+        if (how.at_end) { how.at_end(world); }
+    };
+    world.run(program);
+    world.configure(wanted);  // without what ends here
     taken.outcome.mode = taken.outcome.kind == trace::OutcomeKind::violation ? mode_of(taken) : "";
     return taken;
+}
+
+trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Chooser* chooser, bool keep_events,
+                    const std::vector<Observer*>& observers, RunGuard* guard) {
+    return record(call.program(), [&call] { return call.oracles(); }, call.scenario->world, recipe, chooser,
+                  {.keep_events = keep_events, .observers = observers, .guard = guard});
 }
 
 std::string mode_of(const trace::Trace& trace) {
@@ -141,7 +157,8 @@ std::string mode_of(const trace::Trace& trace) {
         any = any || decision.kind == ChoiceKind::dispatch;
         jitter = jitter || decision.kind == ChoiceKind::timer || decision.kind == ChoiceKind::late;
     }
-    return std::string(any ? "any" : "faithful") + (jitter ? "+jitter" : "");
+    const char* const time = !jitter ? "" : trace.recipe.time == TimeLevel::T4 ? "+untimed" : "+jitter";
+    return std::string(any ? "any" : "faithful") + time;
 }
 
 }  // namespace heddle::sim

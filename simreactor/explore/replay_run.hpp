@@ -46,6 +46,19 @@ struct ReplayResult {
                                   const std::function<void(WorldOptions&)>& world, const trace::Trace& trace,
                                   const ReplayOptions& options = {});
 
+/// How one run is recorded.
+struct RunRecording {
+    bool keep_events = true;
+    std::vector<Observer*> observers{};  ///< told after the recorder
+    RunGuard* guard = nullptr;           ///< its chooser is asked first of all
+    std::function<void()> on_violation{};
+    std::function<void(World&)> at_end{};  ///< the run is over, its labels are still known
+    World* world = nullptr;  ///< runs in it, and keeps its memory for the next one; null: in a new one
+};
+/// One run of a program in the world of `recipe`, with `chooser` (null: baseline), recorded.
+[[nodiscard]] trace::Trace record(const Program& program, const std::function<OracleList()>& oracles,
+                                  const std::function<void(WorldOptions&)>& world, const trace::Recipe& recipe, Chooser* chooser,
+                                  const RunRecording& recording);
 /// One run of `call` with `chooser` (null: baseline), recorded.
 [[nodiscard]] trace::Trace record(const ScenarioCall& call, const trace::Recipe& recipe, Chooser* chooser, bool keep_events = true,
                                   const std::vector<Observer*>& observers = {}, RunGuard* guard = nullptr);

@@ -117,7 +117,9 @@ void StepGraph::touch_number(std::uint32_t cell, TouchMode mode) {
         known.mode = TouchMode::write;  // two modes together conflict with everything
         return;
     }
-    accesses_.push_back({static_cast<StepIndex>(steps_.size() - 1), last_access_[cell]});
+    const std::uint32_t before = last_access_[cell];
+    const std::uint32_t unlike = before == none || feet_[before].mode != mode ? before : accesses_[before].unlike;
+    accesses_.push_back({static_cast<StepIndex>(steps_.size() - 1), before, unlike});
     last_access_[cell] = static_cast<std::uint32_t>(feet_.size());
     feet_.push_back({cell, mode});
     steps_.back().cells |= Footprint::bit(cell);
@@ -152,7 +154,12 @@ void StepGraph::find_predecessors() {
     for (std::size_t i = step.first_access; i < feet_.size(); ++i) {
         const Foot& foot = feet_[i];
         if (foot.mode == TouchMode::give) { continue; }
-        for (std::uint32_t at = accesses_[i].previous; at != none; at = accesses_[at].previous) {
+        for (std::uint32_t at = accesses_[i].previous, next = none; at != none; at = next) {
+            next = accesses_[at].previous;
+            if (feet_[at].mode == foot.mode && !is_order(foot.mode) && foot.mode != TouchMode::write) {
+                next = accesses_[at].unlike;  // a loop that reads a cell would make the next step as slow as it is long
+                continue;
+            }
             const StepIndex other = accesses_[at].step;
             if (other == self) { continue; }
             if (foot.mode == TouchMode::take && steps_[other].pid == step.pid) { break; }  // what came before, it took then

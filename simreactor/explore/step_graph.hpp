@@ -141,6 +141,7 @@ private:
     struct Access {
         StepIndex step = 0;
         std::uint32_t previous = none;  // on the same cell
+        std::uint32_t unlike = none;    // the newest one before it in another mode than its own was, when it was pushed
     };
     struct Edge {
         StepIndex from = 0;

@@ -145,6 +145,40 @@ TEST(SimChoices, TimersAreLateWithinTheirJitterUnderT2) {  // CP-LATE
     EXPECT_EQ(baseline(late({}, 1ms), program), "a@1 | b@2");
 }
 
+TEST(SimChoices, TimersDoNotOvertakeTheirEldersUnderT3) {  // TM3, RCT-31
+    SimReactorOptions options = late({ChoiceKind::late, ChoiceKind::timer}, 1ms);
+    options.timing.level = TimeLevel::T3;
+    const auto both = [](const char* first, Duration first_timeout, const char* second, Duration second_timeout) {
+        return [=](ReactorRig& rig) {
+            rig.times = true;
+            rig.timer(first, first_timeout);
+            rig.timer(second, second_timeout);
+            rig.run();
+        };
+    };
+    EXPECT_EQ(behaviours(options, both("a", 1ms, "b", 2ms)), (Logs{"a@1 | b@2", "a@1 | b@3", "a@2 b@2"}));
+    // Armed first, the longer one is nobody's elder for no longer: it may come first if the other one is late.
+    EXPECT_EQ(behaviours(options, both("b", 2ms, "a", 1ms)), (Logs{"a@1 | b@2", "a@1 | b@3", "a@2 b@2", "b@2 | a@2"}));
+}
+
+TEST(SimChoices, WhateverIsPendingMayBeFirstUnderT4) {  // TM4
+    SimReactorOptions options = only({ChoiceKind::late, ChoiceKind::timer}, TimeLevel::T4);
+    EXPECT_EQ(behaviours(options,
+                         [](ReactorRig& rig) {
+                             rig.times = true;
+                             rig.timer("soon", 1ms);
+                             rig.timer("much-later", 10s);
+                             rig.run();
+                         }),
+              (Logs{"soon@1 | much-later@10000", "soon@10000 much-later@10000", "much-later@10000 | soon@10000"}));
+    options = only({ChoiceKind::late, ChoiceKind::batch}, TimeLevel::T4);
+    EXPECT_TRUE(behaviours(options, [](ReactorRig& rig) {
+                    rig.task("task");
+                    rig.timer("deadline", 20ms);
+                    rig.run();
+                }).contains("deadline | task"));
+}
+
 TEST(SimChoices, TimersOutsideEachOthersWindowsKeepTheirOrder) {  // TM1
     for (const std::string& log :
          behaviours(late({ChoiceKind::late, ChoiceKind::timer, ChoiceKind::time}, 1ms), [](ReactorRig& rig) {
@@ -528,7 +562,7 @@ TEST(SimChoices, RandomWalkLeavesNoAlternativeUntried) {  // H-FAULTS, BUG-173, 
 }
 
 TEST(SimChoices, SameAnswersGiveTheSameRun) {  // RCT-68, INV-RCT-14
-    for (const TimeLevel level : {TimeLevel::T0, TimeLevel::T1, TimeLevel::T2}) {
+    for (const TimeLevel level : {TimeLevel::T0, TimeLevel::T1, TimeLevel::T2, TimeLevel::T3, TimeLevel::T4}) {
         for (std::uint64_t seed = 0; seed < 50; ++seed) {
             const auto log = [&] {
                 RandomChooser random{seed};

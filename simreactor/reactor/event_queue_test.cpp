@@ -18,7 +18,9 @@ using namespace std::chrono_literals;
 TEST(Timing, HasValuesForEachLevelThatExists) {
     EXPECT_EQ(Timing::at(TimeLevel::T1).jitter, 0ms);
     EXPECT_GT(Timing::at(TimeLevel::T2).jitter, 0ms);
-    EXPECT_THROW(static_cast<void>(Timing::at(TimeLevel::T3)), ValueError);
+    EXPECT_EQ(Timing::at(TimeLevel::T3).jitter, Timing::at(TimeLevel::T2).jitter);
+    EXPECT_TRUE(Timing::at(TimeLevel::T4).latest(Instant{1}).is_never());
+    EXPECT_TRUE(Timing::at(TimeLevel::T4).window(Instant{}, {1ms, 5ms}, 1ms).latest.is_never());
     const Timing exact = Timing::at(TimeLevel::T1);
     EXPECT_EQ(exact.window(Instant{}, {1ms, 5ms}, 1ms).latest, Instant{} + 1ms);
     EXPECT_EQ(Timing::at(TimeLevel::T2).window(Instant{}, {1ns, 5ms}, 1ms).earliest, Instant{} + 1ms);

@@ -23,6 +23,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "heddle/core/base/timer_queue.hpp"
@@ -317,6 +318,7 @@ private:
     void timers_phase();
     void fire_in_order(Instant pass);
     void fire_by_choice(Instant pass);
+    [[nodiscard]] bool overtakes_its_elder(std::span<const TimerQueue::Entry> due, std::size_t begin, std::size_t at);
     void fire(std::uint32_t slot);
     [[noreturn]] void report_hang();
     [[nodiscard]] bool timers_due() const { return !timers_.empty() && timers_.first().deadline <= now(); }

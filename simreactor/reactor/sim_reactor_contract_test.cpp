@@ -69,7 +69,7 @@ sim::SimReactorOptions options_at(sim::TimeLevel level) {
 
 std::vector<ReactorBackend> backends() {
     std::vector<ReactorBackend> all;
-    for (const auto level : {sim::TimeLevel::T0, sim::TimeLevel::T1, sim::TimeLevel::T2}) {
+    for (const auto level : {sim::TimeLevel::T0, sim::TimeLevel::T1, sim::TimeLevel::T2, sim::TimeLevel::T3, sim::TimeLevel::T4}) {
         all.push_back({"Fifo" + std::string(trace::to_string(level)),
                        [level] { return std::make_unique<SimHarness>(options_at(level)); }});
     }

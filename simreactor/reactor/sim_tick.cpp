@@ -133,8 +133,9 @@ void SimReactor::let_time_pass() {
 Instant SimReactor::choose_wake(Instant first) {
     if (options_.timing.level < TimeLevel::T2 || !offers(ChoiceKind::late)) { return first; }
     const Instant last = std::min(min_latest(), std::max(first, clock_->limit()));
-    if (last <= first || last.is_never()) { return first; }
-    instants_.assign({first, last});
+    if (last <= first) { return first; }
+    instants_.assign({first});
+    if (!last.is_never()) { instants_.push_back(last); }
     const auto add = [&](Instant at) {
         if (at > first) { instants_.push_back(at); }
     };
@@ -142,6 +143,7 @@ Instant SimReactor::choose_wake(Instant first) {
     events_.for_each_until(last, add);
     std::ranges::sort(instants_);
     instants_.erase(std::unique(instants_.begin(), instants_.end()), instants_.end());
+    if (instants_.size() == 1) { return first; }  // nothing has to happen by any time, and nothing more comes
     if (instants_.size() > options_.candidates_max) { instants_.resize(options_.candidates_max); }
     return instants_[ask(ChoiceKind::late, static_cast<std::uint32_t>(instants_.size()))];
 }
@@ -347,7 +349,7 @@ void SimReactor::fire_in_order(Instant pass) {
 }
 
 /// T1: ties in any order. T2: besides, a later one may go first, if every window allows it; those it overtakes wait
-/// for the next pass, so that within one pass deadlines ascend (RCT-66).
+/// for the next pass, so that within one pass deadlines ascend (RCT-66). T3: unless it was armed after one of those, for at least as long.
 void SimReactor::fire_by_choice(Instant pass) {
     std::vector<TimerQueue::Entry>& due = due_;
     due.clear();
@@ -369,6 +371,7 @@ void SimReactor::fire_by_choice(Instant pass) {
         for (std::size_t i = begin; i < due.size() && due[i].deadline <= last; ++i) {
             if (picks_.size() == options_.candidates_max) { break; }
             if (!still_due(due[i])) { continue; }
+            if (options_.timing.level == TimeLevel::T3 && overtakes_its_elder(due, begin, i)) { continue; }
             candidates_.push_back(label_of(id_of(due[i].slot), sources_[due[i].slot]));
             picks_.push_back(static_cast<std::uint32_t>(i));
             if (sources_[due[i].slot].overtaken >= options_.fairness.late) { break; }
@@ -385,6 +388,15 @@ void SimReactor::fire_by_choice(Instant pass) {
         begin = ties;
         fire(chosen.slot);
     }
+}
+
+/// RCT-31: true if one of those before `due[at]` was armed earlier than it, for no longer.
+bool SimReactor::overtakes_its_elder(std::span<const TimerQueue::Entry> due, std::size_t begin, std::size_t at) {
+    const auto armed_for = [&](const TimerQueue::Entry& entry) { return sources_[entry.slot].timeout; };
+    return std::ranges::any_of(due.subspan(begin, at - begin), [&](const TimerQueue::Entry& elder) {
+        const bool pending = timers_.is_armed(elder.slot) && timers_.entry(elder.slot).start_id == elder.start_id;
+        return pending && elder.start_id < due[at].start_id && armed_for(elder) <= armed_for(due[at]);
+    });
 }
 
 void SimReactor::fire(std::uint32_t slot) {

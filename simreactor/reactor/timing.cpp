@@ -25,7 +25,7 @@ void validate(const char* name, const Latency& latency) {
 
 Timing Timing::at(TimeLevel level) {
     Timing timing{.level = level};
-    if (level == TimeLevel::T2) {
+    if (level == TimeLevel::T2 || level == TimeLevel::T3) {
         timing.jitter = 1ms;
         timing.task = {0ms, 10ms};
         timing.post = {0ms, 10ms};
@@ -35,12 +35,8 @@ Timing Timing::at(TimeLevel level) {
 }
 
 void Timing::validate() const {
-    if (level > TimeLevel::T2) {
-        throw ValueError("timing: level must be T0, T1 or T2, found " + std::string(trace::to_string(level)) +
-                         ", which is not built yet");
-    }
     require(jitter >= Duration::zero(), "jitter", " must not be negative", jitter);
-    require(jitter == Duration::zero() || level == TimeLevel::T2, "jitter", " needs level T2", jitter);
+    require(jitter == Duration::zero() || level == TimeLevel::T2 || level == TimeLevel::T3, "jitter", " needs level T2 or T3", jitter);
     sim::validate("task", task);
     sim::validate("post", post);
 }

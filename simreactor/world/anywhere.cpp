@@ -13,13 +13,13 @@ SimReactor* simulated() {
     return scheduler == nullptr ? nullptr : dynamic_cast<SimReactor*>(&scheduler->reactor());
 }
 
-/// Asks the world's chooser, if it wants to be asked about this kind.
+/// Asks the runtime's chooser, if there is one, and if its world wants to be asked about this kind.
 std::uint32_t ask(ChoiceKind kind, std::uint32_t n, std::string_view name) {
-    SimReactor* reactor = simulated();
-    if (reactor == nullptr || n == 1) { return 0; }
+    if (ambient_scheduler() == nullptr || n == 1) { return 0; }
     Scheduler& scheduler = *ambient_scheduler();
     Chooser* chooser = scheduler.chooser();
-    if (chooser == nullptr || !reactor->options().mask.has(kind)) { return 0; }
+    const SimReactor* reactor = simulated();
+    if (chooser == nullptr || (reactor != nullptr && !reactor->options().mask.has(kind))) { return 0; }
     const CoroutineCore* self = scheduler.current();
     const Label at = scheduler.labels()->point(self != nullptr ? self->label() : Label{}, name);
     return chooser->choose({kind, at, n, {}});

@@ -10,7 +10,8 @@
 
 namespace heddle::sim {
 
-/// One of 0 … n-1: a data choice (`value`) of the running world; 0 where none runs. Requires: n ≥ 1. Suspends: no.
+/// One of 0 … n-1: a data choice (`value`) of the running world, or of whoever answers for a runtime without one; 0 where nobody does.
+/// Requires: n ≥ 1. Suspends: no.
 /// @param name  tells this decision from others of the same coroutine; a literal
 [[nodiscard]] std::uint32_t choose(std::uint32_t n, std::string_view name = "choose");
 

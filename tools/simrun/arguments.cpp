@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
+#include <optional>
 
 #include "heddle/tools/simrun/detail/invocation.hpp"
+#include "heddle/traces/duration_text.hpp"
 #include "heddle/traces/trace_json.hpp"
 
 namespace heddle::detail {
@@ -40,34 +41,21 @@ std::uint64_t whole_number(const std::string& where, std::string_view text, std:
     return value;
 }
 
-/// One of `words`; the words of `later` have a meaning that does not exist yet.
-std::size_t one_of(const std::string& where, const std::string& text, const std::vector<std::string_view>& words,
-                   const std::vector<std::string_view>& later = {}) {
+/// One of `words`.
+std::size_t one_of(const std::string& where, const std::string& text, const std::vector<std::string_view>& words) {
     const auto found = std::ranges::find(words, text);
     if (found != words.end()) { return static_cast<std::size_t>(found - words.begin()); }
     std::string expected;
     for (std::size_t i = 0; i < words.size(); ++i) {
         expected += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
     }
-    const bool known = std::ranges::find(later, text) != later.end();
-    refuse(where, expected, trace::one_line(text) + std::string(known ? not_built : ""));
-}
-
-/// "30s", "1.5m", "500ms", "2h"; NaN if it is none.
-double time_of(const std::string& text) {
-    constexpr double seconds_max = 366.0 * 24 * 3600;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-    const double factor = unit == "ms" ? 0.001 : unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-    const double seconds = value * factor;
-    return error == std::errc{} && seconds > 0 && seconds <= seconds_max ? seconds : std::nan("");
+    refuse(where, expected, trace::one_line(text));
 }
 
 double seconds_of(const std::string& where, const std::string& text) {
-    const double seconds = time_of(text);
-    if (std::isnan(seconds)) { refuse(where, "a time (500ms, 30s, 5m), above 0", trace::one_line(text)); }
-    return seconds;
+    const std::optional<double> seconds = trace::seconds_of(text);
+    if (!seconds) { refuse(where, "a time (500ms, 30s, 5m), above 0", trace::one_line(text)); }
+    return *seconds;
 }
 
 /// A time, or a number of schedules.
@@ -76,11 +64,11 @@ Budget budget_of(const std::string& text) {
     if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
         return {0, whole_number("--budget", text, 1, runs_max)};
     }
-    const double seconds = time_of(text);
-    if (std::isnan(seconds)) {
+    const std::optional<double> seconds = trace::seconds_of(text);
+    if (!seconds) {
         refuse("--budget", "a time (500ms, 30s, 5m, 2h) or a number of schedules (100000), above 0", trace::one_line(text));
     }
-    return {seconds, 0};
+    return {*seconds, 0};
 }
 
 /// "K", "delay:K" or "reversal:K", where the strategy has such a bound.
@@ -172,11 +160,13 @@ private:
     }
     void order_and_time(CLI::App& app, const char* order) {
         app.add_option("--order", typed_.order, order)->type_name("ORDER");
-        app.add_option("--time", typed_.time, "T0: equal timers in one order; T1: in any; T2: within intervals (T1)")
+        app.add_option("--time", typed_.time, "T0: equal timers in one order; T1: in any; T2: within intervals; T3: the same, and "
+                       "no timer overtakes an elder one; T4: at any time (T1)")
             ->type_name("T");
     }
     void replay_options(CLI::App& app) {
-        app.add_option("--level", typed_.level, "strict: stop at the first divergence; continue: go on (strict)")
+        app.add_option("--level", typed_.level, "strict: stop at the first divergence; adaptive: hold to the constraints alone, after an edit; continue: go "
+                       "on (strict)")
             ->type_name("LEVEL");
         app.add_flag("--trap", typed_.trap, "SIGTRAP at the violating step, for a debugger");
         app.add_flag("--update", typed_.update, "write the trace anew with what happened");
@@ -415,7 +405,7 @@ void read_world(const Typed& typed, Arguments& arguments) {
         if (order < 2) { arguments.order = static_cast<trace::Order>(order); }
     }
     if (typed.time) {
-        arguments.time = static_cast<trace::TimeLevel>(one_of("--time", *typed.time, {"T0", "T1", "T2"}, {"T3", "T4"}));
+        arguments.time = static_cast<trace::TimeLevel>(one_of("--time", *typed.time, {"T0", "T1", "T2", "T3", "T4"}));
     }
     if (typed.reactor) { arguments.on_libuv = one_of("--reactor", *typed.reactor, {"sim", "libuv"}) == 1; }
     if (arguments.on_libuv && arguments.order == trace::Order::any) {
@@ -479,9 +469,10 @@ Arguments parse_arguments(int argc, const char* const* argv, std::string_view ab
     if (in_folder && typed.out && *typed.out != arguments.resume) { refuse("--out", "none beside --resume, which names the folder", *typed.out); }
     arguments.planted = typed.planted;
     if (typed.level) {
-        arguments.level = one_of("--level", *typed.level, {"strict", "continue"}, {"adaptive"}) == 0
-                              ? sim::ReplayMode::strict
-                              : sim::ReplayMode::carry_on;
+        const std::size_t level = one_of("--level", *typed.level, {"strict", "adaptive", "continue"});
+        arguments.level = level == 2 ? sim::ReplayMode::carry_on : sim::ReplayMode::strict;
+        arguments.adaptive = level == 1;
+        if (arguments.adaptive && typed.update) { refuse("--update", "none beside --level adaptive, which keeps to no schedule", "one"); }
     }
     arguments.trap = typed.trap;
     arguments.all = typed.all;

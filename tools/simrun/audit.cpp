@@ -305,6 +305,8 @@ ExitStatus audit_command(const Invocation& invocation, const Arguments& argument
     sim::describe_world(world, recipe);
     recipe.scenario = subject.scenario->name;
     recipe.parameters = subject.call.parameters.values();
+    const auto judges = [&] { return subject.call.oracles(); };
+    sim::World kept;  // a new one for each run would cost more than the run
     for (;;) {
         std::array<std::uint64_t, 2> head{};
         if (!transfer(auditor_fd, reinterpret_cast<char*>(head.data()), sizeof head, false)) {
@@ -318,7 +320,7 @@ ExitStatus audit_command(const Invocation& invocation, const Arguments& argument
         sim::AnswersChooser decides(answers);
         sim::AnswerKeeper keeper;
         keeper.begin(decides);
-        const trace::Trace trace = sim::record(subject.call, recipe, &keeper, head[1] != 0);
+        const trace::Trace trace = sim::record(subject.call.program(), judges, subject.scenario->world, recipe, &keeper, {.keep_events = head[1] != 0, .world = &kept});
         std::string text = head[1] != 0 ? trace::to_json(trace) : "";
         std::array<std::uint64_t, 3> answer{trace.hash.value, keeper.hash(), text.size()};
         if (!transfer(auditor_fd, reinterpret_cast<char*>(answer.data()), sizeof answer, true) ||

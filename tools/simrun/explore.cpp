@@ -10,6 +10,7 @@
 
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
+#include "heddle/tools/simrun/detail/libuv_run.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/results.hpp"
 #include "heddle/tools/simrun/detail/search.hpp"
@@ -152,6 +153,7 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
             violation.file = write_or_tell(invocation, arguments.out, violation.found.trace, result.failure);
         }
         violation.command = command_to_replay(invocation, violation.found.trace.recipe.seed, violation.file);
+        violation.on_libuv = confirmed_on_libuv(subject.call, violation.found.trace);
     }
     if (store) { keep_violations(*store, result, result.failure); }
     std::erase_if(result.violations, [](const SearchResult::Violation& at) { return at.file.empty(); });
@@ -160,6 +162,10 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
     } else if (!invocation.json) {
         for (const SearchResult::Violation& violation : result.violations) {
             fmt::print("{}\n", trace::failure_text(violation.found.trace, way_to(violation.found), width_of(stdout)));
+            if (violation.on_libuv) {
+                fmt::print("{}\n\n", *violation.on_libuv ? "confirmed on libuv: the same happened there"
+                                                        : "on libuv it did not happen: the oracle that saw it, or its timing, is the simulation's");
+            }
         }
         fmt::print("{}", summary_of(result, arguments));
         if (result.violations.empty()) { fmt::print("{}", risk_of(result.report)); }

@@ -2,13 +2,19 @@
 // run --reactor libuv: a scenario on the real reactor, recorded and without a chooser.
 #include "heddle/tools/simrun/detail/libuv_run.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "heddle/core/run/fiber.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/realreactor/uv_reactor.hpp"
+#include "heddle/simreactor/chooser/replay.hpp"
+#include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/simreactor/explore/worker.hpp"
 #include "heddle/tools/simrun/detail/invocation.hpp"
+#include "heddle/tools/simrun/detail/progress.hpp"
+#include "heddle/tools/simrun/detail/worker_search.hpp"
 #include "heddle/traces/trace_recorder.hpp"
 
 #if defined(__has_feature)
@@ -42,8 +48,9 @@ public:
 
 class LibuvRun final : private ViolationSink {
 public:
-    explicit LibuvRun(const sim::ScenarioCall& call)
-        : program_(call.program()), judges_(call.oracles()), recorder_(&labels_, nullptr, {true}) {
+    /// @param chooser  answers what a runtime without a simulated world may be asked; null: nobody
+    LibuvRun(const sim::ScenarioCall& call, Chooser* chooser)
+        : program_(call.program()), judges_(call.oracles()), recorder_(&labels_, chooser, {true}) {
         for (const auto& judge : judges_) {
             if (judge->begin_outside()) { observers_.add(*judge); }
         }
@@ -53,6 +60,7 @@ public:
         errors_are_violations_ = wanted.errors_are_violations;
         RuntimeOptions options;
         options.observer = &observers_;
+        if (chooser != nullptr) { options.chooser = &recorder_; }
         options.labels = &labels_;
         options.zombie_timeout = wanted.zombie_timeout;
         options.dispatches_max = wanted.dispatches_max;
@@ -151,11 +159,36 @@ private:
 trace::Trace record_on_libuv(const sim::ScenarioCall& call, trace::Recipe recipe) {
     const Unchecked unchecked;
     recipe.reactor = "libuv";
-    auto run = std::make_unique<LibuvRun>(call);
+    auto run = std::make_unique<LibuvRun>(call, nullptr);
     trace::Trace trace = run->run(recipe);
     // Coroutines and workers of the pool may still hold on to what the violation froze: it stays as it is (LR1).
     if (run->frozen()) { static_cast<void>(run.release()); }
     return trace;
+}
+
+std::optional<bool> confirmed_on_libuv(const sim::ScenarioCall& call, const trace::Trace& trace) {
+    constexpr Instant longest(std::chrono::nanoseconds(std::chrono::seconds(2)).count());
+    const auto is_ours = [](const trace::Decision& decision) {
+        return decision.kind == ChoiceKind::value || decision.kind == ChoiceKind::poll;
+    };
+    const bool tried = trace.outcome.kind == trace::OutcomeKind::violation && trace.outcome.mode == "faithful" &&
+                       trace.outcome.end <= longest && std::ranges::all_of(trace.decisions, is_ours);
+    if (!tried) { return std::nullopt; }
+    const auto act = [&](sim::Seat& seat) {
+        static_cast<void>(seat);
+        sim::ReplayChooser::Options loose;
+        loose.mode = sim::ReplayMode::carry_on;
+        sim::ReplayChooser chooser(sim::plan_of(trace.decisions), std::move(loose));
+        // Not destroyed: the process ends, and with it all that a violation left behind.
+        auto* const run = new LibuvRun(call, &chooser);
+        return std::string(run->run(trace.recipe).outcome.same_end(trace.outcome) ? "yes" : "no");
+    };
+    sim::WorkerLimits limits = worker_limits(1, 10);
+    limits.deaths_max = 1;
+    sim::Worker worker(act, limits);
+    worker.wait(&seconds_now);
+    if (!worker.result()) { return false; }
+    return *worker.result() == "yes";
 }
 
 }  // namespace heddle::detail

@@ -122,7 +122,8 @@ public:
         result_.seed = std::strtoull(search_["seed"].c_str(), nullptr, 10);
         result_.strategy = sim::strategy_from(search_["strategy"]).value_or(sim::Strategy::exhaustive);
         result_.order = search_["order"];
-        for (const trace::TimeLevel level : {trace::TimeLevel::T0, trace::TimeLevel::T1, trace::TimeLevel::T2}) {
+        using trace::TimeLevel;
+        for (const TimeLevel level : {TimeLevel::T0, TimeLevel::T1, TimeLevel::T2, TimeLevel::T3, TimeLevel::T4}) {
             if (search_["time"] == trace::to_string(level)) { result_.time = level; }
         }
         sim::Report& all = result_.report;

@@ -13,6 +13,7 @@
 
 #include "heddle/core/base/label.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
+#include "heddle/simreactor/explore/constraints.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
@@ -102,6 +103,25 @@ sim::ReplayResult replayed(const Subject& subject, const trace::Trace& trace, co
     return result;
 }
 
+/// By the constraints of the trace alone. A crash would end this process before it could be told from another.
+void replay_adaptively(const Subject& subject, const trace::Trace& trace, const Arguments& arguments, ReplayReport& report) {
+    if (trace.outcome.kind == trace::OutcomeKind::crashed) {
+        refuse("--level adaptive", "a trace of a violation", "one of a crash, which strict and continue replay");
+    }
+    sim::ReplayOptions options;
+    if (arguments.trap) {
+        options.on_violation = [] { static_cast<void>(std::raise(SIGTRAP)); };
+    }
+    const sim::Program program = subject.call.program();
+    Result<sim::AdaptiveResult> result = sim::replay_adaptively(
+        {program, [&] { return subject.call.oracles(); }, subject.call.scenario->world}, trace, options);
+    if (!result) { throw UnusableInput{{report.file + ": " + result.error().where, result.error().expected, result.error().found}}; }
+    report.adaptive = true;
+    report.result = std::move(result->replay);
+    report.unmet = std::move(result->unmet);
+    report.runs = result->runs;
+}
+
 /// "…, found …; before it …, after it …" on lines of their own.
 std::string on_lines(std::string text) {
     for (const std::string_view mark : {": expected ", ", found ", "; before it ", ", after it "}) {
@@ -127,6 +147,13 @@ void write_update(const trace::Trace& before, ReplayReport& report) {
 
 void tell_divergence(const trace::Trace& trace, const ReplayReport& report) {
     const sim::ReplayResult& result = report.result;
+    if (report.adaptive) {
+        fmt::print("DIVERGED: the constraints do not bring it about any more\n  expected   {}\n  found      {}\n", trace::describe(trace.outcome),
+                   trace::describe(result.trace.outcome));
+        for (const std::string& constraint : report.unmet) { fmt::print("  not met    {}\n", constraint); }
+        if (trace.constraints.empty() && !trace.decisions.empty()) { fmt::print("  the trace has no constraints; simrun shrink finds them\n"); }
+        return;
+    }
     if (result.divergence) {
         fmt::print("DIVERGED {}\n\n", on_lines(result.divergence_text));
         trace::RenderOptions options;
@@ -160,12 +187,15 @@ void tell(const Invocation& invocation, const Arguments& arguments, const trace:
     if (result.divergence) {
         fmt::print("went on after the first divergence:\n{}\n", on_lines(result.divergence_text));
     }
-    if (report.difference && report.difference->divergence) { fmt::print("{}", report.difference->text()); }
+    if (!report.adaptive && report.difference && report.difference->divergence) { fmt::print("{}", report.difference->text()); }
     fmt::print("{}{}\n", verdict, same);
+    for (const std::string& constraint : report.unmet) { fmt::print("  warning: constraint not met: {}\n", constraint); }
     if (!result.reproduced) { fmt::print("  the trace says {}\n", trace::describe(trace.outcome)); }
     if (report.updated) { fmt::print("trace written anew: {}\n", report.file); }
     if (!violated) { return; }
-    std::string more = arguments.level == sim::ReplayMode::carry_on && !arguments.update ? " --level continue" : "";
+    std::string more = report.adaptive                                                        ? " --level adaptive"
+                       : arguments.level == sim::ReplayMode::carry_on && !arguments.update ? " --level continue"
+                                                                                             : "";
     fmt::print("this replays it:\n{}\n",
                command_to_replay(invocation, arguments.seed.value_or(trace.recipe.seed), report.file, more));
 }
@@ -178,7 +208,11 @@ ExitStatus replay_command(const Invocation& invocation, const Arguments& argumen
     const trace::Trace trace = read_input(report.file);
     const Subject subject = subject_of(invocation, trace, report.file);
     const sim::ReplayMode mode = arguments.update ? sim::ReplayMode::carry_on : arguments.level;
-    report.result = replayed(subject, trace, arguments, mode);
+    if (arguments.adaptive) {
+        replay_adaptively(subject, trace, arguments, report);
+    } else {
+        report.result = replayed(subject, trace, arguments, mode);
+    }
     sim::ReplayResult& result = report.result;
     if (!result.same_hash && !(result.divergence && mode == sim::ReplayMode::strict)) {
         report.difference = trace::diff(trace, result.trace);

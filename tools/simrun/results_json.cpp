@@ -86,6 +86,8 @@ std::string explore_json(const SearchResult& result) {
         violations.push_back({{"invariant", violation.found.invariant},
                               {"message", violation.found.message},
                               {"mode", violation.found.mode},
+                              {"constraints", violation.found.trace.constraints.order.size() + violation.found.trace.constraints.values.size()},
+                              {"confirmed_on_libuv", violation.on_libuv ? Json(*violation.on_libuv) : Json(nullptr)},
                               {"trace", violation.file},
                               {"replay", violation.command},
                               {"runs", violation.found.runs},
@@ -172,6 +174,7 @@ std::string replay_json(const ReplayReport& report) {
     if (report.difference && report.difference->divergence) {
         json["difference"] = difference_of(*report.difference->divergence);
     }
+    if (report.adaptive) { json["adaptive"] = {{"unmet", report.unmet}, {"runs", report.runs}}; }
     return text_of(json);
 }
 
@@ -182,6 +185,8 @@ std::string shrink_json(const ShrinkResult& result) {
                     {"outcome", outcome_of(result.trace.outcome)},
                     {"decisions_before", result.decisions_before},
                     {"decisions", result.trace.decisions.size()},
+                    {"constraints", result.trace.constraints.order.size() + result.trace.constraints.values.size()},
+                    {"edit_proof", result.edit_proof},
                     {"runs", result.runs},
                     {"minimal", !result.budget_spent},
                     {"replay", result.command}});

@@ -2,6 +2,7 @@
 // simrun shrink: fewer and smaller decisions that still reach the violation of a trace.
 #include <fmt/format.h>
 
+#include "heddle/simreactor/explore/constraints.hpp"
 #include "heddle/simreactor/explore/minimize.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
 #include "heddle/tools/simrun/detail/commands.hpp"
@@ -56,6 +57,15 @@ sim::MinimizeResult minimized(const Subject& subject, const trace::Trace& failin
     return result;
 }
 
+/// What the failure needs, for replays after an edit. A crash would end this process, too: it keeps its decisions alone.
+sim::LiftResult lifted(const Subject& subject, const trace::Trace& shrunk) {
+    if (shrunk.outcome.kind == trace::OutcomeKind::crashed) { return {}; }
+    const Interrupt interrupt;
+    const sim::Program program = subject.call.program();
+    return sim::lift_constraints({program, [&] { return subject.call.oracles(); }, subject.call.scenario->world}, shrunk, runs_max,
+                                 [&] { return !interrupt.asked(); });
+}
+
 /// A crash is run again where it ends nothing but its own process.
 sim::ReplayResult first_run(const Subject& subject, const trace::Trace& given) {
     if (given.outcome.kind != trace::OutcomeKind::crashed) { return sim::replay(subject.call, given); }
@@ -96,6 +106,9 @@ ExitStatus shrink_command(const Invocation& invocation, const Arguments& argumen
     result.trace = std::move(shrunk.trace);
     result.runs = shrunk.runs;
     result.budget_spent = shrunk.budget_spent;
+    sim::LiftResult needed = lifted(subject, result.trace);
+    result.edit_proof = needed.enough;
+    result.trace.constraints = std::move(needed.constraints);
     result.file = arguments.out;
     if (arguments.out.empty()) {
         result.file = write_free(invocation, stem_beside(result.from), result.trace);
@@ -112,6 +125,10 @@ ExitStatus shrink_command(const Invocation& invocation, const Arguments& argumen
     fmt::print("shrunk from {} to {} in {}{}\n", trace::counted(result.decisions_before, "decision"), left,
                trace::counted(result.runs, "run"),
                result.budget_spent ? ", and may not be the smallest" : "; none of them can be left out");
+    if (result.edit_proof) {
+        fmt::print("{} alone bring it about: --level adaptive replays it after an edit\n",
+                   trace::counted(result.trace.constraints.order.size() + result.trace.constraints.values.size(), "constraint"));
+    }
     fmt::print("trace written to {}; this replays it:\n{}\n", result.file, result.command);
     return ExitStatus::violated;
 }

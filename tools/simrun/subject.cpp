@@ -81,9 +81,6 @@ void check_world(const trace::Recipe& recipe, const std::string& path) {
     if (recipe.reactor != "sim" && recipe.reactor != "libuv") {
         refuse(at("reactor"), "\"sim\" or \"libuv\"", trace::one_line(recipe.reactor));
     }
-    if (recipe.time > trace::TimeLevel::T2) {
-        refuse(at("time"), "T0, T1 or T2", std::string(trace::to_string(recipe.time)) + ", which is not built yet");
-    }
     constexpr Duration longest = std::chrono::hours(24 * 366);
     const auto check_range = [&](const char* member, Duration value, Duration least) {
         if (value < least || value > longest) {
@@ -95,8 +92,9 @@ void check_world(const trace::Recipe& recipe, const std::string& path) {
     check_range("jitter_ns", recipe.jitter, Duration(0));
     check_range("latency_min_ns", recipe.latency_min, Duration(0));
     check_range("latency_max_ns", recipe.latency_max, Duration(0));
-    if (recipe.jitter != Duration::zero() && recipe.time < trace::TimeLevel::T2) {
-        refuse(at("jitter_ns"), "0, as only T2 has lateness", std::to_string(recipe.jitter.count()));
+    const bool bounded_lateness = recipe.time == trace::TimeLevel::T2 || recipe.time == trace::TimeLevel::T3;
+    if (recipe.jitter != Duration::zero() && !bounded_lateness) {
+        refuse(at("jitter_ns"), "0, as only T2 and T3 have a bounded lateness", std::to_string(recipe.jitter.count()));
     }
     const auto refuse_unbuilt = [&at](const char* member, const std::string& found) {
         refuse(at(member), "the default", found + ", which is not built yet");

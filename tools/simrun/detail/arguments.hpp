@@ -48,6 +48,7 @@ struct Arguments {
     std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
     std::optional<std::string> planted;  ///< run, explore
     sim::ReplayMode level = sim::ReplayMode::strict;  ///< replay
+    bool adaptive = false;                            ///< replay: by constraints, whatever `level` says
     std::optional<sim::Reduction> reduction;          ///< explore
     bool sharing_any = false;                         ///< explore
     sim::SweepOf sweep = sim::SweepOf::both;          ///< sweep: what goes wrong

@@ -32,6 +32,7 @@ struct SearchResult {
         sim::Found found;
         std::string file;     ///< of its trace
         std::string command;  ///< that replays it
+        std::optional<bool> on_libuv{};  ///< whether it came about there as well; none: it could not be tried
     };
     std::vector<Violation> violations;
     std::uint64_t deaths = 0;  ///< runs that ended their process
@@ -52,6 +53,9 @@ struct ReplayReport {
     sim::ReplayResult result;
     std::optional<trace::TraceDiff> difference;  ///< to the trace, where the run is not bit for bit the recorded one
     bool diverged = false;                       ///< status 3
+    bool adaptive = false;
+    std::vector<std::string> unmet{};            ///< adaptive: constraints that did not hold
+    std::uint64_t runs = 1;
     bool updated = false;
 };
 
@@ -62,6 +66,7 @@ struct ShrinkResult {
     std::uint64_t runs = 0;
     std::uint64_t decisions_before = 0;
     bool budget_spent = false;
+    bool edit_proof = false;  ///< its constraints alone reach the violation
     std::string command;
 };
 

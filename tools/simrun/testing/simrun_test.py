@@ -30,12 +30,7 @@ class Help(CommandTest):
                 self.refused(*line.split())
 
     def test_what_is_not_built_yet_is_refused_by_name(self):
-        explore = ["explore", "sample/quiet"]
         for arguments, name in (
-            (explore + ["--time", "T3"], "--time"),
-            (explore + ["--time", "T4"], "--time"),
-            (["replay", "x.json", "--level", "adaptive"], "--level"),
-            (["--replay", "x.json", "--level", "adaptive"], "--level"),
             (["explain", "x.json"], "explain"),
         ):
             with self.subTest(arguments):
