@@ -18,6 +18,7 @@
 #include "heddle/properties/oracle/oracles.hpp"
 #include "heddle/simreactor/explore/constraints.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
+#include "heddle/simreactor/explore/sharing_audit.hpp"
 #include "heddle/traces/duration_text.hpp"
 #include "heddle/traces/failure_text.hpp"
 #include "heddle/traces/trace_file.hpp"
@@ -135,6 +136,8 @@ private:
             options.order = options_.order;
             options.time = options_.time;
             options.bound = options_.bound;
+            options.reduction = options_.reduction;
+            options.audit_sharing = options_.audit_sharing;
             options.runs_max = options_.schedules;
             options.seconds_max = std::chrono::duration<double>(options_.budget).count();
             options.clock = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
@@ -144,7 +147,7 @@ private:
             options.recipe.scenario = name_;
             try {
                 report = sim::explore(body_, options);
-                if (report.violation) { broken = why_it_does_not_replay(report.violation->trace, parts); }
+                if (report.violation && report.violation->invariant != sim::SharingAudit::invariant) { broken = why_it_does_not_replay(report.violation->trace, parts); }
             } catch (const std::exception& error) {
                 broken = error.what();
             }
@@ -156,7 +159,8 @@ private:
         testing::Test::RecordProperty("heddle_schedules", std::to_string(report.runs));
         testing::Test::RecordProperty("heddle_complete", report.complete ? "yes" : "no");
         if (report.violation) { return tell_violation(*report.violation); }
-        const std::string extent = report.complete ? "every one of " + trace::counted(report.runs, "schedule")
+        const std::string extent = report.complete && options_.reduction ? sim::complete_text(report)
+                                   : report.complete ? "every one of " + trace::counted(report.runs, "schedule")
                                                    : trace::counted(report.runs, "schedule") + ", not complete";
         std::printf("[  SEARCHED] %s: %s in %.1f s\n", name_.c_str(), extent.c_str(), report.seconds);
         if (options_.must_complete && !report.complete) {

@@ -13,7 +13,9 @@
 #include "heddle/simreactor/chooser/answers.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
 #include "heddle/simreactor/explore/examine.hpp"
+#include "heddle/simreactor/explore/sharing_audit.hpp"
 #include "heddle/simreactor/explore/trace_watch.hpp"
+#include "heddle/simreactor/world/memory_watch.hpp"
 
 namespace heddle::sim {
 namespace {
@@ -44,6 +46,7 @@ public:
           options_(options),
           kept_max_(options.keep_seen ? std::numeric_limits<std::size_t>::max() : SampleTally::kept_usually),
           distinct_(kept_max_) {
+        if (options_.memory != nullptr) { memory_ = options_.memory; }
         if (options_.oracles) { judges_ = options_.oracles(); }
         started_ = options_.clock ? options_.clock() : 0;
     }
@@ -71,6 +74,7 @@ public:
         if (!report_.complete) { report_.bound = bound_text(options_.bound, options_.bound_kind); }
         if (options_.reduction) {
             report_.reduction = to_string(*options_.reduction);
+            if (is_instrumented(options_)) { report_.rests_on = "instrumented"; }
             if (options_.sharing_any) { report_.rests_on = "any"; }
             report_.traces -= std::min(report_.traces, baseline_repeats_);
         } else if (lanes.front()->schedules->is_systematic()) {
@@ -103,6 +107,7 @@ private:
         SampleTally tally;
         TreeEstimate tree{};
         std::unique_ptr<World> probing{};  // without the observers of the search
+        std::unique_ptr<SharingAudit> audit{};  // likewise
         std::uint64_t runs = 0;
         double seconds = 0;
     };
@@ -115,6 +120,7 @@ private:
         for (const auto& judge : judges_) { wanted.oracles.push_back(judge.get()); }
         // A search by position needs no names; what it finds is recorded in a world of its own. Judges may speak of them.
         wanted.name_points = !judges_.empty();
+        if (is_instrumented(options_)) { wanted.memory = memory_; }
         auto lane = std::make_unique<Lane>(wanted, kept_max_);
         lane->order = order;
         lane->schedules = schedules_of(order);
@@ -207,6 +213,7 @@ private:
             }
             if (options_.guard != nullptr && !violated) { options_.guard->ran(answers_.answers(), answers_.hash()); }
             schedules.finish({!violated, watched ? &watch_ : nullptr});
+            if (!violated && options_.audit_sharing > 0) { audit(lane); }
             if (options_.progress && report_.runs % options_.progress_every == 0) { tell(lane); }
             if (options_.guard != nullptr && !options_.guard->end()) { report_.stopped = true; }
         }
@@ -252,6 +259,28 @@ private:
         }
     }
 
+    /// Every so-manieth trace: do its steps share what nobody declared?
+    void audit(Lane& lane) {
+        const ReducedSearch* search = lane.schedules->reduced();
+        if (search == nullptr || lane.order != trace::Order::any || search->was_redundant() || search->graph().size() == 0) { return; }
+        if (traces_seen_++ % options_.audit_sharing != 0 || known_.contains(std::string(SharingAudit::invariant))) { return; }
+        if (!lane.audit) {
+            WorldOptions wanted = lane.world.options();
+            lane.audit = std::make_unique<SharingAudit>(program_, wanted, options_.state);
+        }
+        ++report_.audited;
+        const std::optional<std::string> shared = lane.audit->look(*search);
+        if (!shared) { return; }
+        known_.insert(std::string(SharingAudit::invariant));
+        Found found = examined(program_, options_, answers_.answers(), Outcome{}, lane.order, false);
+        found.invariant = found.trace.outcome.invariant = SharingAudit::invariant;
+        found.message = found.trace.outcome.message = *shared;
+        found.trace.outcome.kind = trace::OutcomeKind::violation;
+        found.runs = report_.runs;
+        if (options_.on_found) { options_.on_found(found); }
+        report_.violations.push_back(std::move(found));
+    }
+
     void count(Lane& lane, std::uint64_t trace) {
         distinct_.add(trace);
         if (lane.schedules->is_sample()) { lane.tally.add(trace); }
@@ -272,6 +301,7 @@ private:
         strategy.depth = options_.depth;
         strategy.reduction = options_.reduction;
         strategy.sharing_any = options_.sharing_any;
+        strategy.memory = is_instrumented(options_) ? memory_ : nullptr;
         return make_schedules(strategy);
     }
 
@@ -351,6 +381,9 @@ private:
     TraceWatch watch_;      // of the present run, where somebody wants to know its steps
     std::size_t kept_max_;  // of tallies
     SampleTally distinct_;  // of both orders together; all of them where they are kept
+    SharedMemory own_memory_;
+    SharedMemory* memory_ = &own_memory_;
+    std::uint64_t traces_seen_ = 0;  // where one in so many is audited
     std::set<std::string> known_;
     std::uint64_t baseline_repeats_ = 0;
     std::uint64_t part_repeats_ = 0;
@@ -365,6 +398,8 @@ void validate(const ExploreOptions& options) {
     if (options.reduction && options.strategy != Strategy::exhaustive) {
         throw ValueError("explore: a reduction belongs to the strategy exhaustive");
     }
+    if (options.sharing_any && options.sharing_declared) { throw ValueError("explore: sharing is either declared or any"); }
+    if (options.audit_sharing > 0 && !options.reduction) { throw ValueError("explore: only a reduction relies on what is declared"); }
     if (options.sharing_any && !options.reduction) { throw ValueError("explore: what is shared matters to a reduction only"); }
     if (options.bound_kind != BoundKind::deviations && !options.bound) { throw ValueError("explore: a kind of bound without a bound"); }
     if (options.bound && options.bound_kind != BoundKind::deviations && options.strategy != Strategy::exhaustive) {
@@ -376,6 +411,10 @@ void validate(const ExploreOptions& options) {
 }
 
 }  // namespace
+
+bool is_instrumented(const ExploreOptions& options) {
+    return has_memory_hooks() && !options.sharing_any && !options.sharing_declared && (options.reduction || is_sampler(options.strategy));
+}
 
 Report explore(const Program& program, const ExploreOptions& options) {
     validate(options);
@@ -393,6 +432,11 @@ Report explore(const ScenarioCall& call, ExploreOptions options) {
         if (last_word) { last_word(world); }
     };
     return explore(call.program(), options);
+}
+
+std::string complete_text(const Report& report) {
+    std::string text = "complete: " + std::to_string(report.traces) + " traces, " + std::to_string(report.redundant) + " redundant, resting on ";
+    return text + report.rests_on + (report.rests_on == "instrumented" ? " sources" : " sharing");
 }
 
 void add_risk(SampleRisk& risk, const SampleRisk& part) {

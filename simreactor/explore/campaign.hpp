@@ -56,6 +56,10 @@ struct ExploreOptions {
     /// With the strategy exhaustive: depth first, every trace (reduced_search.hpp). None: by number of deviations, every schedule.
     std::optional<Reduction> reduction{};
     bool sharing_any = false;             ///< with a reduction: the program may share what it does not declare
+    bool sharing_declared = false;        ///< what a program's hooks see is left out: declared sharing alone
+    /// With a reduction and any order: every so-manieth trace is looked at for what coroutines share undeclared (sharing_audit.hpp). 0: none.
+    std::uint64_t audit_sharing = 0;
+    std::function<std::uint64_t()> state{};  ///< of such a trace, beside what the program shows; asked when a run is over
     std::uint64_t runs_max = 100'000;     ///< schedules, both orders together
     double seconds_max = 0;               ///< 0: no limit; needs `clock`
     std::function<double()> clock{};      ///< seconds since anything; the simulator itself has no clock
@@ -74,6 +78,8 @@ struct ExploreOptions {
     bool keep_seen = false;                      ///< fills Report::seen
     /// In place of the strategy's own; for parts of a reduced search.
     std::function<std::unique_ptr<Schedules>(trace::Order)> schedules{};
+    /// Where it keeps what the program's coroutines share, with hooks; null: in a place of its own.
+    SharedMemory* memory = nullptr;
     trace::Recipe recipe{};                      ///< scenario, parameters and planted bug for the traces
     bool keep_events = true;                     ///< of a violation's trace
 };
@@ -100,13 +106,16 @@ struct TreeSize {
 
 struct Report {
     bool complete = false;        ///< every schedule was run
-    std::string rests_on = "declared";  ///< what coroutines share is what was declared; "any": whatever they share
+    /// "declared": what coroutines share is what was declared; "instrumented": and what the hooks in the program's sources saw; "any":
+    /// whatever they share.
+    std::string rests_on = "declared";
     std::string reduction;        ///< empty: schedules were told apart by their answers
     std::string bound;            ///< what was left out on purpose, as text: "2"; empty if nothing
     std::uint64_t runs = 0;
     std::uint64_t traces = 0;     ///< distinct traces with a reduction and of samples, else distinct schedules (sequences of answers)
     std::uint64_t redundant = 0;  ///< runs that a reduction began and found covered by others
     std::uint64_t cut = 0;        ///< runs that a limit or a violation ended
+    std::uint64_t audited = 0;    ///< traces that were looked at for undeclared sharing
     double seconds = 0;
     std::vector<Found> violations;
     std::optional<Found> violation{};  ///< the first of them
@@ -123,6 +132,12 @@ struct Report {
 [[nodiscard]] Report explore(const Program& program, const ExploreOptions& options = {});
 /// The same for a scenario, with its oracles and its world.
 [[nodiscard]] Report explore(const ScenarioCall& call, ExploreOptions options = {});
+
+/// What coroutines share is seen by hooks in the program, not only said. That matters to whoever tells traces apart.
+[[nodiscard]] bool is_instrumented(const ExploreOptions& options);
+
+/// "complete: 6 traces, 0 redundant, resting on declared sharing". Requires: it is complete, and had a reduction.
+[[nodiscard]] std::string complete_text(const Report& report);
 
 /// Adds what another part of a search drew in the same order. Requires: both have `drawn`.
 void add_risk(SampleRisk& risk, const SampleRisk& part);

@@ -21,6 +21,7 @@
 
 #include "heddle/core/base/result.hpp"
 #include "heddle/core/seam/footprint.hpp"
+#include "heddle/simreactor/world/shared_memory.hpp"
 
 namespace heddle::sim {
 
@@ -49,6 +50,7 @@ struct Lease {
     bool fresh = true;          ///< its answers are those of a run that was not run yet
     bool whole_loop = false;    ///< ReducedSearch RS4
     bool orders_shown = false;  ///< RS6
+    std::vector<SharedMemory::Entry> memory{};  ///< RS8
     std::vector<std::uint32_t> answers{};
     std::vector<std::uint32_t> counts{};
     std::vector<Node> nodes{};

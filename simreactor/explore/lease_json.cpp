@@ -44,14 +44,18 @@ Json json_of(const Lease::Node& node) {
 Json json_of(const Lease& lease) {
     Json nodes = Json::array();
     for (const Lease::Node& node : lease.nodes) { nodes.push_back(json_of(node)); }
-    return {{"depth", lease.depth},
-            {"fixed", lease.fixed},
-            {"fresh", lease.fresh},
-            {"whole_loop", lease.whole_loop},
-            {"orders_shown", lease.orders_shown},
-            {"answers", lease.answers},
-            {"counts", lease.counts},
-            {"nodes", std::move(nodes)}};
+    Json json{{"depth", lease.depth},
+              {"fixed", lease.fixed},
+              {"fresh", lease.fresh},
+              {"whole_loop", lease.whole_loop},
+              {"orders_shown", lease.orders_shown},
+              {"answers", lease.answers},
+              {"counts", lease.counts},
+              {"nodes", std::move(nodes)}};
+    for (const SharedMemory::Entry& entry : lease.memory) {
+        json["memory"].push_back({{"granule", spelled(entry.key)}, {"shared", entry.granule.shared}, {"cuts", entry.granule.cuts}});
+    }
+    return json;
 }
 
 Json json_of(const UpwardRace& race) { return {{"node", race.node}, {"initials", json_of(race.initials)}}; }
@@ -179,6 +183,16 @@ Lease lease_of(const At& at) {
     lease.fresh = at.member("fresh").boolean();
     lease.whole_loop = at.member("whole_loop").boolean();
     lease.orders_shown = at.member("orders_shown").boolean();
+    if (const auto memory = at.optional("memory"); memory) {
+        for (const At& item : memory->items()) {
+            const auto bits = [&](const char* name) {
+                const std::uint32_t value = item.member(name).u32();
+                if (value > 0xff) { item.member(name).refuse("a bit per byte, 0 to 255"); }
+                return static_cast<std::uint8_t>(value);
+            };
+            lease.memory.push_back({item.member("granule").u64(), {bits("shared"), bits("cuts")}});
+        }
+    }
     for (const At& item : at.member("answers").items()) { lease.answers.push_back(item.u32()); }
     for (const At& item : at.member("counts").items()) { lease.counts.push_back(item.u32()); }
     for (const At& item : at.member("nodes").items()) { lease.nodes.push_back(node_of(item)); }

@@ -81,6 +81,10 @@ Lease::Node ReducedSearch::saved(const Node& node, bool owned) const {
     return to;
 }
 
+std::vector<SharedMemory::Entry> ReducedSearch::known_memory() const {
+    return options_.memory != nullptr ? options_.memory->entries() : std::vector<SharedMemory::Entry>{};
+}
+
 Lease ReducedSearch::save() {
     Lease lease;
     lease.depth = lease_depth_;
@@ -88,6 +92,7 @@ Lease ReducedSearch::save() {
     lease.fresh = !started_;
     lease.whole_loop = whole_loop_;
     lease.orders_shown = orders_shown_;
+    lease.memory = known_memory();
     lease.answers = answers_;
     lease.counts = counts_;
     for (std::size_t depth = 0; depth < depth_; ++depth) {
@@ -122,6 +127,7 @@ std::optional<Lease> ReducedSearch::split() {
         lease.depth = static_cast<std::uint32_t>(depth + 1);
         lease.whole_loop = whole_loop_;
         lease.orders_shown = orders_shown_;
+        lease.memory = known_memory();
         lease.answers.assign(answers_.begin(), answers_.begin() + node.question);
         lease.counts.assign(counts_.begin(), counts_.begin() + node.question + 1);
         lease.answers.push_back(
@@ -147,6 +153,7 @@ Lease ReducedSearch::cut_at(std::size_t wanted) {
     lease.depth = static_cast<std::uint32_t>(depth);
     lease.whole_loop = whole_loop_;
     lease.orders_shown = orders_shown_;
+    lease.memory = known_memory();
     const std::size_t answers = depth < depth_ ? nodes_[depth].question : answers_.size();
     answers_.resize(answers);
     counts_.resize(answers);

@@ -56,6 +56,7 @@ bool ReducedSearch::next() {
     doomed_.clear();
     at_rest_ = ended_ = false;
     skipping_ = skip_steps_ > 0;
+    if (options_.memory != nullptr) { memory_version_ = options_.memory->version(); }
     return true;
 }
 
@@ -137,7 +138,8 @@ void ReducedSearch::restart() {
 void ReducedSearch::finish(bool extend) {
     HEDDLE_ASSERT(position_ >= replay_until_ && (!skipping_ || blocked_), "INV-RCT-14");
     close_step();
-    if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_)) {  // RS4, RS6
+    const bool shares_more = options_.memory != nullptr && options_.memory->version() != memory_version_;
+    if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_) || shares_more) {  // RS4, RS6, RS8
         whole_loop_ = reactor_seen_;
         orders_shown_ = order_read_;
         restart_wanted_ = leased_;
@@ -388,6 +390,8 @@ Answers ReducedSearch::answers_of(StepIndex step) const {
     const std::size_t end = step + 1 < depth_ ? nodes_[step + 1].question : answers_.size();
     return std::span(answers_).subspan(first, std::max<std::size_t>(end, first) - first);
 }
+
+bool ReducedSearch::is_at_rest(StepIndex step) const { return graph_.label_of(graph_.pid(step)) == the_loop_itself; }
 
 bool ReducedSearch::sleeps(const Node& node, Pid pid) const {
     return std::ranges::any_of(node.slept, [&](const Sleeper& at) { return at.pid == pid; });

@@ -21,6 +21,8 @@
 //      spawns of one scope are independent; then the search begins anew with that order as a cell.
 // RS7  Where nothing can go on, the loop itself acts: it finds the deadlock and unwinds the rest. That is a step of its own, behind all
 //      others.
+// RS8  What coroutines share of a program's own memory shows while runs go on (SharedMemory). A run that finds more had too small
+//      footprints, as had those before it: the search begins anew with what is known then.
 // Chance: none.
 #pragma once
 
@@ -35,6 +37,7 @@
 #include "heddle/simreactor/explore/lease.hpp"
 #include "heddle/simreactor/explore/step_graph.hpp"
 #include "heddle/simreactor/explore/wakeup_tree.hpp"
+#include "heddle/simreactor/world/shared_memory.hpp"
 
 namespace heddle::sim {
 
@@ -60,6 +63,7 @@ public:
         /// reduction but that of what the runtime does by itself.
         bool sharing_any = false;
         bool count_traces = false;  ///< tell traces apart by their digest; else every run that is not redundant counts
+        const SharedMemory* memory = nullptr;  ///< where its worlds keep what is shared (RS8); null: what is declared is all
     };
 
     explicit ReducedSearch(const Options& options) : options_(options) {}
@@ -92,11 +96,15 @@ public:
     [[nodiscard]] std::uint64_t trace_digest() const { return graph_.digest(); }
     [[nodiscard]] const StepGraph& graph() const { return graph_; }
     [[nodiscard]] const std::unordered_set<std::uint64_t>& digests() const { return digests_; }
+    /// What its step was answered, its dispatch apart. Requires: a step of the last run's graph, before `next`.
+    [[nodiscard]] Answers answers_at(StepIndex step) const { return answers_of(step); }
+    /// The step is the loop's own (RS7).
+    [[nodiscard]] bool is_at_rest(StepIndex step) const;
     /// The number of a cell in the graph; none if nothing has touched it.
     [[nodiscard]] std::optional<std::uint32_t> number_of(Cell cell) const { return graph_.find_cell(cell); }
     // ── parts of a search (lease.hpp); between `finish` and `next`, without bound, none and source alone ──
 
-    /// Requires: nothing was run. A lease without nodes is the whole search.
+    /// Requires: nothing was run; Options::memory knows what the lease says. A lease without nodes is the whole search.
     void load(const Lease& lease);
     [[nodiscard]] Lease save();
     /// Gives away a process of the first node that can spare one; none if no node can.
@@ -114,7 +122,7 @@ public:
     [[nodiscard]] std::vector<UpwardRace> take_upward() { return std::exchange(upward_, {}); }
     /// `next` said false because a process is lent: later there may be more.
     [[nodiscard]] bool is_waiting() const { return waiting_; }
-    /// What was found out while the search was divided: it has to begin anew, with RS4 or RS6.
+    /// What was found out while the search was divided: it has to begin anew, with RS4, RS6 or RS8.
     [[nodiscard]] bool wants_restart() const { return restart_wanted_; }
     [[nodiscard]] bool orders_shown() const { return orders_shown_; }
     [[nodiscard]] std::uint64_t cut() const { return cut_; }
@@ -180,6 +188,7 @@ private:
     [[nodiscard]] std::vector<Label> spelled(const std::vector<Pid>& pids) const;
     [[nodiscard]] std::vector<Foot> numbered(const std::vector<Touch>& touches);
     [[nodiscard]] std::vector<Pid> numbered(const std::vector<Label>& labels);
+    [[nodiscard]] std::vector<SharedMemory::Entry> known_memory() const;
     [[nodiscard]] Lease::Node saved(const Node& node, bool owned) const;
     [[nodiscard]] bool is_simple(std::size_t depth) const;
     void send_up(StepIndex node, const std::vector<Pid>& initials);
@@ -213,6 +222,7 @@ private:
     bool orders_shown_ = false;
     bool order_read_ = false;
     bool ended_ = false;
+    std::uint64_t memory_version_ = 0;    // when the present run began (RS8)
     bool at_rest_ = false;                // nothing can go on, and nothing has happened since (RS7)
     GenerationMap order_cells_;  // of all scopes that were ever opened
     Reversal reversal_;

@@ -48,7 +48,7 @@ Found found_from(std::string_view bytes) {
 std::string to_bytes(const Report& report) {
     WireWriter out;
     out.number(report.complete).text(report.rests_on).text(report.reduction).text(report.bound);
-    out.number(report.runs).number(report.traces).number(report.redundant).number(report.cut);
+    out.number(report.runs).number(report.traces).number(report.redundant).number(report.cut).number(report.audited);
     out.number(std::bit_cast<std::uint64_t>(report.seconds)).number(report.stopped);
     out.number(report.violations.size());
     for (const Found& found : report.violations) { out.text(to_bytes(found)); }
@@ -81,6 +81,7 @@ Report report_from(std::string_view bytes) {
     report.traces = in.number();
     report.redundant = in.number();
     report.cut = in.number();
+    report.audited = in.number();
     report.seconds = std::bit_cast<double>(in.number());
     report.stopped = in.number() != 0;
     for (std::uint64_t left = in.number(); left > 0; --left) { report.violations.push_back(found_from(in.text())); }

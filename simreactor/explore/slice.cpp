@@ -22,11 +22,12 @@ private:
     ReducedSearch& search_;
 };
 
-ReducedSearch::Options search_options(const ExploreOptions& options) {
+ReducedSearch::Options search_options(const ExploreOptions& options, const SharedMemory& memory) {
     ReducedSearch::Options search;
     search.reduction = *options.reduction;
     search.sharing_any = options.sharing_any;
     search.count_traces = options.reduction == Reduction::none;
+    search.memory = is_instrumented(options) ? &memory : nullptr;
     return search;
 }
 
@@ -35,7 +36,10 @@ ReducedSearch::Options search_options(const ExploreOptions& options) {
 std::pair<Report, SliceResult> run_slice(const ScenarioCall& call, ExploreOptions options, const SliceInput& input,
                                          const SliceOptions& slice, Seat& seat) {
     HEDDLE_ASSERT(options.reduction && options.reduction != Reduction::optimal && options.order && options.clock, "LS");
-    ReducedSearch search(search_options(options));
+    SharedMemory memory;
+    memory.load(input.lease.memory);
+    options.memory = &memory;
+    ReducedSearch search(search_options(options, memory));
     search.load(input.lease);
     for (const UpwardRace& race : input.races) { search.apply(race); }
     for (const LentNews& news : input.news) { search.apply(news); }
@@ -84,13 +88,15 @@ std::vector<Lease> plan_leases(const ScenarioCall& call, const ExploreOptions& o
     for (const auto& judge : judges) { world_options.oracles.push_back(judge.get()); }
     world_options.name_points = !judges.empty();
     const Program program = call.program();
+    SharedMemory memory;
+    if (is_instrumented(options)) { world_options.memory = &memory; }
     Lease root;
     for (std::uint32_t depth = 0;; ++depth) {
         std::vector<Lease> leases;
         if (depth == 0) {
             leases.push_back(root);
         } else {
-            ReducedSearch search(search_options(options));
+            ReducedSearch search(search_options(options, memory));
             search.load(root);
             WorldOptions own = world_options;
             own.chooser = &search;
@@ -104,13 +110,14 @@ std::vector<Lease> plan_leases(const ScenarioCall& call, const ExploreOptions& o
                     root = Lease{};
                     root.whole_loop = search.whole_loop();
                     root.orders_shown = search.orders_shown();
+                    root.memory = memory.entries();
                     again = true;
                     break;
                 }
                 leases.push_back(search.cut_at(depth));
             }
             if (again) {
-                --depth;  // the same level once more, with what is known now; it happens twice at most
+                --depth;  // the same level once more, with what is known now
                 continue;
             }
         }

@@ -57,6 +57,7 @@ private:
         ReducedSearch::Options search;
         search.reduction = *options.reduction;
         search.sharing_any = options.sharing_any;
+        search.memory = options.memory;
         search.count_traces = options.reduction == Reduction::none;
         return search;
     }

@@ -53,6 +53,7 @@ struct StrategyOptions {
     BoundKind bound_kind = BoundKind::deviations;
     std::optional<Reduction> reduction{};  ///< of the exhaustive strategy
     bool sharing_any = false;              ///< of a reduction: ReducedSearch::Options of the same name
+    const SharedMemory* memory = nullptr;  ///< likewise
     std::uint32_t depth = 3;               ///< of pct
     Part part{};                           ///< of a search by deviations, also a portfolio's; samplers have seeds of their own
 };

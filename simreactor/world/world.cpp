@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "heddle/simreactor/world/memory_watch.hpp"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HEDDLE_HAS_LSAN 1
@@ -104,6 +106,7 @@ void World::prepare(Node& node, bool alone, std::size_t index) {
         node.runtime = std::make_unique<Runtime>(*node.reactor, runtime);
     }
     node.stack = stacks_->acquire();
+    if (memory_watch != nullptr) { memory_watch->main_stack(node.runtime->scheduler(), node.stack); }
     node.fiber.create(node.stack, &World::node_entry, &node);
 }
 
@@ -297,6 +300,27 @@ Outcome World::conclude() {
     return outcome;
 }
 
+/// The hooks tell what this run's coroutines do with their memory; without them it costs nothing.
+void World::watch_memory() {
+    if (options_.memory == nullptr || !has_memory_hooks() || observers_.empty()) { return; }
+    if (!memory_) { memory_ = std::make_unique<MemoryWatch>(); }
+    Observer* target = observers_.only();
+    memory_->begin(*options_.memory, target != nullptr ? *target : observers_, __builtin_frame_address(0));
+    observers_.add(*memory_);
+    memory_watch = memory_.get();
+}
+
+void World::show(std::uint64_t value) {
+    const Scheduler* scheduler = ambient_scheduler();
+    const CoroutineCore* current = scheduler != nullptr ? scheduler->current() : nullptr;
+    const std::uint64_t who = current != nullptr ? current->label().value : 0;
+    state_ += hash_mix(hash_mix(who, ++shown_[who]), value);
+}
+
+void show_state(std::uint64_t value) {
+    if (World* world = World::current(); world != nullptr) { world->show(value); }
+}
+
 Outcome World::run(const Program& program) {
     const Unchecked unchecked;
     // What an earlier run left, such as posts that did not come, goes before anybody of this one listens.
@@ -310,8 +334,12 @@ Outcome World::run(const Program& program) {
     clock_ = VirtualClock{};
     labels_.reset();
     prng_ = Prng{options_.seed};
+    shown_.clear();
+    state_ = 0;
     for (Oracle* oracle : options_.oracles) { observers_.add(*oracle); }
     for (Observer* observer : options_.observers) { observers_.add(*observer); }
+    MemoryWatch* const outer_memory = std::exchange(memory_watch, nullptr);
+    watch_memory();
     const bool alone = nodes_.size() == 1;
     if (!alone) {
         network_ = std::make_unique<Network>(options_.network);
@@ -324,6 +352,8 @@ Outcome World::run(const Program& program) {
     for (Oracle* oracle : options_.oracles) { oracle->begin(*this); }
     drive(alone);
     Outcome outcome = conclude();
+    if (memory_watch != nullptr) { memory_->end(); }
+    memory_watch = outer_memory;
     if (options_.at_end) { options_.at_end(outcome); }
     // They may go now; what outlives the run, a scope's handle perhaps, has nobody to tell.
     observers_.clear();

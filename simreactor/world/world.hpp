@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@
 namespace heddle::sim {
 
 class Foresight;
+class MemoryWatch;
+class SharedMemory;
 class World;
 
 /// What a node's main coroutine runs. Called once per run; it must build everything anew each time.
@@ -66,6 +69,9 @@ struct WorldOptions {
     std::vector<Observer*> observers{};
     std::vector<Oracle*> oracles{};
     Foresight* foresight = nullptr;    ///< told what the next steps touch, by programs that know
+    /// What the program's coroutines share of their own memory is found out, kept here and touched: in programs whose sources were compiled
+    /// with the hooks (memory_watch.hpp), where somebody observes. Null: nobody asks.
+    SharedMemory* memory = nullptr;
     /// Called on the host's stack when the run is over and labels are still known: the moment to take a trace.
     std::function<void(const Outcome&)> at_end{};
     std::function<void()> on_violation{};  ///< called where it happened, before the world freezes: for debuggers
@@ -114,6 +120,10 @@ public:
     void restart(std::size_t node);
     [[nodiscard]] LabelBook& labels() { return labels_; }
     [[nodiscard]] Prng& prng() { return prng_; }
+    /// Part of the state that two orders of one trace must have in common (show_state). In no order but that of each coroutine.
+    void show(std::uint64_t value);
+    /// All that the present or last run showed.
+    [[nodiscard]] std::uint64_t state_digest() const { return state_; }
     /// True once a violation has frozen the present run.
     [[nodiscard]] bool is_frozen() const { return frozen_; }
 
@@ -143,6 +153,7 @@ private:
 
     void violated(const Violation& violation) override;
     static void node_entry(void* argument);
+    void watch_memory();
     void prepare(Node& node, bool alone, std::size_t index);
     void drive(bool alone);
     void enter(Node& node);
@@ -157,6 +168,7 @@ private:
     ObserverList observers_;
     Prng prng_;
     VirtualClock clock_;
+    std::unique_ptr<MemoryWatch> memory_;  // null unless somebody asked for it
     std::unique_ptr<StackPool> stacks_;
     std::unique_ptr<Network> network_;  // of a run with several nodes; before them, so that they go first
     std::vector<std::unique_ptr<Node>> nodes_;
@@ -165,8 +177,14 @@ private:
     std::unique_ptr<Fiber> gone_;  // the flow that a violation left
     Node* running_ = nullptr;
     Violation violation_;
+    std::map<std::uint64_t, std::uint64_t> shown_;  // so far, by coroutine
+    std::uint64_t state_ = 0;
     bool frozen_ = false;
     bool on_host_ = true;
 };
+
+/// The running coroutine says what the program has come to: a sum, a size, a hash. A search that audits what coroutines share compares it
+/// between orders of one trace, where it must be the same. Elsewhere it does nothing. Suspends: never. Choice points: none.
+void show_state(std::uint64_t value);
 
 }  // namespace heddle::sim

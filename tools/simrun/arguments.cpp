@@ -22,7 +22,7 @@ constexpr std::string_view not_built = ", which is not built yet";
 /// Options as they were typed. One variable serves an option wherever it may stand.
 struct Typed {
     Text seed, replay, level, order, time, reactor, record, strategy, bound, budget, out, jobs, planted;
-    Text reduction, sharing, shard, resume, depth, hang;
+    Text reduction, sharing, audit_sharing, shard, resume, depth, hang;
     std::string scenario, trace, other_trace;
     std::string only;
     std::vector<std::string> results;
@@ -221,8 +221,11 @@ private:
             ->type_name("NAME");
         app.add_option("--sharing", typed_.sharing,
                        "what a reduction rests on. declared: coroutines share what Shared and touch say; "
-                       "any: they may share everything (declared)")
+                       "any: they may share everything (declared, and what hooks in the program's sources see)")
             ->type_name("NAME");
+        app.add_option("--audit-sharing", typed_.audit_sharing,
+                       "with a reduction, in any order: one in N traces is looked at for what coroutines share undeclared")
+            ->type_name("N");
         app.add_option("--shard", typed_.shard,
                        "the i-th of n parts, for array jobs; its result goes to OUT/shard-i-of-n.json, and `simrun merge OUT` adds up")
             ->type_name("I/N");
@@ -366,6 +369,7 @@ void read_search(const Typed& typed, Arguments& arguments) {
     }
     if (typed.sharing) {
         arguments.sharing_any = one_of("--sharing", *typed.sharing, {"declared", "any"}) == 1;
+        arguments.sharing_declared = !arguments.sharing_any;
         if (arguments.sharing_any && !arguments.reduction) { refuse("--sharing", "a --reduction beside it", "any"); }
     }
     if (typed.of) {
@@ -373,6 +377,10 @@ void read_search(const Typed& typed, Arguments& arguments) {
         arguments.sweep = static_cast<sim::SweepOf>(of);
     }
     if (typed.faults) { arguments.faults = static_cast<std::uint32_t>(whole_number("--faults", *typed.faults, 1, 2)); }
+    if (typed.audit_sharing) {
+        arguments.audit_sharing = whole_number("--audit-sharing", *typed.audit_sharing, 1, 1'000'000'000);
+        if (!arguments.reduction) { refuse("--audit-sharing", "a --reduction beside it", *typed.audit_sharing); }
+    }
     arguments.audits = !typed.no_audit;
     arguments.restless = typed.restless;
     if (typed.shard) { arguments.shard = shard_of(*typed.shard); }

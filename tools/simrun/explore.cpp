@@ -27,8 +27,7 @@ std::string extent_of(const SearchResult& result, const Arguments& arguments) {
     const sim::Report& report = result.report;
     if (result.interrupted) { return "interrupted"; }
     if (report.complete) {
-        return fmt::format("complete: {} traces, {} redundant, resting on {} sharing", report.traces, report.redundant,
-                           report.rests_on);
+        return sim::complete_text(report);
     }
     const bool violated = std::ranges::any_of(result.violations, [](const SearchResult::Violation& at) {
         return at.found.trace.outcome.kind == trace::OutcomeKind::violation;

@@ -182,8 +182,7 @@ ExitStatus merge_command(const Invocation& invocation, const Arguments& argument
     }
     const sim::Report& report = result.report;
     fmt::print("{}: {}\n  {} of {} shards, {} in {:.1f}s of work\n", result.scenario,
-               report.complete ? fmt::format("complete: {} traces, {} redundant, resting on {} sharing", report.traces,
-                                             report.redundant, report.rests_on)
+               report.complete ? sim::complete_text(report)
                                : fmt::format("not complete: {} traces, {} redundant", report.traces, report.redundant),
                merge.count() - missing.size(), merge.count(), trace::counted(report.runs, "schedule"), report.seconds);
     if (!missing.empty()) { fmt::print("  missing: {}{}\n", lost, missing.size() > 20 ? ", …" : ""); }

@@ -127,6 +127,7 @@ std::string explore_json(const SearchResult& result) {
                     {"cut", report.cut},
                     {"deaths", result.deaths},
                     {"audited", result.audited},
+                    {"audited_sharing", report.audited},
                     {"seconds", report.seconds},
                     {"schedules_per_second", rate},
                     {"sizes", std::move(sizes)},

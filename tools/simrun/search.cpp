@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/world/memory_watch.hpp"
 #include "heddle/tools/simrun/detail/interrupt.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/worker_search.hpp"
@@ -121,6 +122,8 @@ private:
         options.depth = arguments_.depth;
         options.reduction = arguments_.reduction;
         options.sharing_any = arguments_.sharing_any;
+        options.sharing_declared = arguments_.sharing_declared;
+        options.audit_sharing = arguments_.audit_sharing;
         options.seed = result_.seed;
         const std::uint64_t runs = runs_left();
         options.runs_max = orders_left > 1 && arguments_.budget.runs != 0 ? runs - runs / 2 : runs;
@@ -264,7 +267,7 @@ std::map<std::string, std::string> search_of(const Subject& subject, const Argum
             {"seed", std::to_string(arguments.seed.value_or(1))},
             {"strategy", std::string(sim::to_string(arguments.strategy))},
             {"reduction", arguments.reduction ? std::string(sim::to_string(*arguments.reduction)) : ""},
-            {"sharing", arguments.sharing_any ? "any" : "declared"},
+            {"sharing", arguments.sharing_any ? "any" : sim::has_memory_hooks() && !arguments.sharing_declared ? "instrumented" : "declared"},
             {"bound", sim::bound_text(arguments.bound, arguments.bound_kind)},
             {"depth", arguments.strategy == sim::Strategy::pct ? std::to_string(arguments.depth) : ""},
             {"order", arguments.order ? std::string(trace::to_string(*arguments.order)) : "both"},

@@ -53,6 +53,8 @@ struct Arguments {
     bool sharing_any = false;                         ///< explore
     sim::SweepOf sweep = sim::SweepOf::both;          ///< sweep: what goes wrong
     std::uint32_t faults = 2;                         ///< sweep: so many at most in one run, 1 or 2
+    bool sharing_declared = false;                    ///< explore: whatever hooks the program has
+    std::uint64_t audit_sharing = 0;                  ///< explore: one in so many traces
     bool all = false;                                 ///< selfcheck
     bool samplers = false;                            ///< selfcheck
     std::string only;                                 ///< selfcheck: a part of the names; empty: all
