@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -233,6 +236,82 @@ void captured_by_value(bool judged) {
     parent.await();
 }
 
+/// The same, with a variable that lies among the captures themselves.
+template <class How>
+void captures(bool judged) {
+    if constexpr (How::declared) {
+        captured_by_value<How>(judged);
+    } else {
+        auto parent = heddle::spawn("parent", [judged, total = 0]() mutable {
+            const auto add = [&] {
+                const int seen = total;
+                heddle::yield();
+                total = seen + 1;
+            };
+            auto a = heddle::spawn("a", add);
+            auto b = heddle::spawn("b", [&] {
+                heddle::yield();
+                heddle::yield();
+                add();
+            });
+            wait_for(a, b);
+            const int end = total;
+            heddle::sim::show_state(static_cast<std::uint64_t>(end));
+            if (judged) { HEDDLE_CHECK(end == 2); }
+        });
+        parent.await();
+    }
+}
+
+/// A record is copied as a whole, in place and by the C library, while somebody changes half of it.
+template <class How>
+void copied_record(bool judged) {
+    struct Record {
+        std::uint64_t words[6] = {};
+    };
+    typename How::template Variable<Record> record{Record{}};
+    Record copy;
+    auto writer = heddle::spawn("writer", [&] {
+        How::change(record, [](Record& value) { value.words[0] = 1; });
+        heddle::yield();
+        How::change(record, [](Record& value) { value.words[5] = 1; });
+    });
+    auto reader = heddle::spawn("reader", [&] {
+        heddle::yield();
+        heddle::yield();
+        const Record& now = record;
+        std::memcpy(&copy, &now, sizeof copy);
+    });
+    wait_for(writer, reader);
+    heddle::sim::show_state(copy.words[0] * 2 + copy.words[5]);
+    if (judged) { HEDDLE_CHECK(copy.words[0] == copy.words[5]); }
+}
+
+/// Values go through a channel, and a mutex guards a sum: what the runtime's own objects keep in memory is no sharing of the program's.
+template <class How>
+void runtime_objects(bool judged) {
+    heddle::Channel<int> jobs{{.capacity = 2}};
+    heddle::Mutex mutex;
+    typename How::template Variable<int> sum{0};
+    auto producer = heddle::spawn("producer", [&] {
+        for (int i = 1; i <= 3; ++i) { jobs.send(i); }
+        jobs.close();
+    });
+    const auto consume = [&] {
+        for (const int job : jobs) {
+            const heddle::Lock lock{mutex};
+            const int seen = sum;
+            sum = seen + job;
+        }
+    };
+    auto a = heddle::spawn("a", consume);
+    auto b = heddle::spawn("b", consume);
+    wait_for(producer, a, b);
+    const int end = sum;
+    heddle::sim::show_state(static_cast<std::uint64_t>(end));
+    if (judged) { HEDDLE_CHECK(end == 6); }
+}
+
 /// @param judged  its check is made; else all schedules end well, and can be counted
 using Body = void (*)(bool judged);
 
@@ -245,6 +324,7 @@ extern const std::map<std::string, Body> declared;
     {"lost_update", &lost_update<How>}, {"check_then_act", &check_then_act<How>}, {"heap_object", &heap_object<How>},   \
         {"text", &text<How>}, {"list", &list<How>}, {"global_variable", &global_variable<How>},                         \
         {"atomic_counter", &atomic_counter<How>}, {"neighbours", &neighbours<How>},                                     \
-        {"captured_by_value", &captured_by_value<How>}
+        {"captured_by_value", &captured_by_value<How>}, {"captures", &captures<How>}, {"copied_record", &copied_record<How>},       \
+        {"runtime_objects", &runtime_objects<How>}
 
 }  // namespace programs
