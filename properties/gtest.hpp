@@ -41,10 +41,10 @@ struct PropertyOptions {
     std::uint64_t schedules = 100'000;             ///< at most as many; at least 1
     sim::Strategy strategy = sim::Strategy::exhaustive;
     std::optional<std::uint32_t> bound{};          ///< answers other than production's in one schedule; none: no bound
-    std::optional<sim::Reduction> reduction{};     ///< exhaustive alone: every trace, depth first (docs/explorer.md)
-    std::uint64_t audit_sharing = 0;               ///< with a reduction: one in so many traces is looked at for undeclared sharing
     std::uint64_t seed = 1;                        ///< of the strategies that draw, and of World::prng
     bool must_complete = false;                    ///< a search that a budget ended fails the test
+    std::optional<sim::Reduction> reduction{};     ///< exhaustive alone: every trace, depth first (docs/explorer.md)
+    std::uint64_t audit_sharing = 0;               ///< with a reduction: one in so many traces is looked at for undeclared sharing
     std::function<void(sim::WorldOptions&)> world{};  ///< last word on the options of its worlds
 };
 

@@ -59,7 +59,7 @@ public:
     }
 
     void on_touch(Cell cell, TouchMode mode) override {
-        if (!ended_ && !at_rest_ && begun_ > 0 && !memory_.text(cell).empty()) { touches_.push_back({begun_ - 1, {cell, mode}}); }
+        if (!ended_ && !at_rest_ && begun_ > 0 && memory_.has_name(cell)) { touches_.push_back({begun_ - 1, {cell, mode}}); }
     }
 
 private:
@@ -158,11 +158,36 @@ std::optional<std::string> SharingAudit::shared_bytes(const StepGraph& graph, co
     return std::nullopt;
 }
 
-/// As far from the order that was run as the trace allows: the latest of the steps that may come next.
-std::vector<StepIndex> SharingAudit::other_order(const StepGraph& graph) {
+/// Orders of the same trace: one as far from the order that was run as it can be, and for each step one in which it comes as early, and one
+/// in which it comes as late as it can. A state that is wrong only between two steps of somebody else needs the latter.
+std::vector<std::vector<StepIndex>> SharingAudit::other_orders(const StepGraph& graph, StepIndex count) {
+    std::vector<std::vector<StepIndex>> orders{backwards(graph, count)};
+    for (StepIndex step = 0; step < count; ++step) {
+        std::vector<StepIndex> early;
+        std::vector<StepIndex> late;
+        std::vector<StepIndex> behind;
+        for (StepIndex at = 0; at < count; ++at) {
+            if (graph.happens_before(at, step)) { early.push_back(at); }
+            (graph.happens_before(step, at) ? behind : late).push_back(at);
+        }
+        for (StepIndex at = 0; at < count; ++at) {
+            if (!graph.happens_before(at, step)) { early.push_back(at); }
+        }
+        late.insert(late.end(), behind.begin(), behind.end());
+        orders.push_back(std::move(early));
+        orders.push_back(std::move(late));
+    }
+    std::ranges::sort(orders);
+    orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
+    std::erase_if(orders, [](const std::vector<StepIndex>& order) { return std::ranges::is_sorted(order); });
+    return orders;
+}
+
+/// The latest of the steps that may come next, again and again.
+std::vector<StepIndex> SharingAudit::backwards(const StepGraph& graph, StepIndex count) {
     std::vector<StepIndex> rest;
     std::vector<StepIndex> order;
-    for (StepIndex at = 0; at < graph.size(); ++at) { rest.push_back(at); }
+    for (StepIndex at = 0; at < count; ++at) { rest.push_back(at); }
     while (!rest.empty()) {
         auto latest = rest.begin();
         for (auto at = rest.begin(); at != rest.end(); ++at) {
@@ -177,11 +202,25 @@ std::vector<StepIndex> SharingAudit::other_order(const StepGraph& graph) {
 
 /// SA1
 std::optional<std::string> SharingAudit::compare(const StepGraph& graph, const std::vector<Step>& plan) {
-    // Every order between the two, by swaps of neighbours: an insertion sort of the one into the other, written down backwards.
-    std::vector<StepIndex> other;
-    for (const StepIndex at : other_order(graph)) {
-        if (at < plan.size()) { other.push_back(at); }
+    const std::vector<std::vector<StepIndex>> others = other_orders(graph, static_cast<StepIndex>(plan.size()));
+    if (others.empty()) { return std::nullopt; }
+    const Result as_run = run(plan);
+    if (!as_run.followed) { return std::nullopt; }  // the determinism audit's business
+    for (const std::vector<StepIndex>& other : others) {
+        if (!run_order(plan, other).same_as(as_run)) { return narrowed(graph, plan, other, as_run); }
     }
+    return std::nullopt;
+}
+
+SharingAudit::Result SharingAudit::run_order(const std::vector<Step>& plan, const std::vector<StepIndex>& order) {
+    std::vector<Step> steps;
+    for (const StepIndex at : order) { steps.push_back(plan[at]); }
+    return run(steps);
+}
+
+/// Every order between the two, by swaps of neighbours: an insertion sort of the one into the other, written down backwards.
+std::string SharingAudit::narrowed(const StepGraph& graph, const std::vector<Step>& plan, const std::vector<StepIndex>& other,
+                                   const Result& as_run) {
     std::vector<std::size_t> swaps;  // positions; from `other` back to the order that was run
     std::vector<StepIndex> sorted = other;
     for (std::size_t i = 1; i < sorted.size(); ++i) {
@@ -190,28 +229,19 @@ std::optional<std::string> SharingAudit::compare(const StepGraph& graph, const s
             swaps.push_back(j - 1);
         }
     }
-    if (swaps.empty()) { return std::nullopt; }
     const auto order_behind = [&](std::size_t count) {
         std::vector<StepIndex> order = other;
         for (std::size_t i = 0; i < count; ++i) { std::swap(order[swaps[i]], order[swaps[i] + 1]); }
         return order;
     };
-    const auto run_order = [&](const std::vector<StepIndex>& order) {
-        std::vector<Step> steps;
-        for (const StepIndex at : order) { steps.push_back(plan[at]); }
-        return run(steps);
-    };
-    const Result as_run = run(plan);
-    if (!as_run.followed) { return std::nullopt; }  // the determinism audit's business
-    if (run_order(other).same_as(as_run)) { return std::nullopt; }
     std::size_t differs = 0;             // so many swaps, and it ends otherwise
     std::size_t same = swaps.size();     // so many, and it ends as it was run
     while (same - differs > 1) {
         const std::size_t middle = differs + (same - differs) / 2;
-        (run_order(order_behind(middle)).same_as(as_run) ? same : differs) = middle;
+        (run_order(plan, order_behind(middle)).same_as(as_run) ? same : differs) = middle;
     }
     const std::vector<StepIndex> order = order_behind(differs);
-    const Result otherwise = run_order(order);
+    const Result otherwise = run_order(plan, order);
     const StepIndex first = order[swaps[differs] + 1];
     const StepIndex second = order[swaps[differs]];
     std::string text = name(graph, first) + " and " + name(graph, second) + " were taken to be independent; the other way round ";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharingAudit: what coroutines share without saying so, looked for in a search that relies on what they declare (docs/explorer.md).
 //
-//   a trace as it was run    1  2  3  4        another order of the same    3  1  4  2        equal: outcome, course, state
+//   a trace as it was run    1  2  3  4        other orders of the same     3  1  4  2        equal: outcome, course, state
 //                               └──┴─ independent, as far as declared ─────────┘
 //
 // SA1  Two orders of one trace have the same outcome, take the same steps and leave the same state. If they do not, somebody shares what
@@ -63,7 +63,11 @@ private:
 
     [[nodiscard]] Result run(const std::vector<Step>& plan);
     [[nodiscard]] std::optional<std::string> shared_bytes(const StepGraph& graph, const std::vector<Step>& plan);
-    [[nodiscard]] static std::vector<StepIndex> other_order(const StepGraph& graph);
+    [[nodiscard]] static std::vector<std::vector<StepIndex>> other_orders(const StepGraph& graph, StepIndex count);
+    [[nodiscard]] static std::vector<StepIndex> backwards(const StepGraph& graph, StepIndex count);
+    [[nodiscard]] Result run_order(const std::vector<Step>& plan, const std::vector<StepIndex>& order);
+    [[nodiscard]] std::string narrowed(const StepGraph& graph, const std::vector<Step>& plan, const std::vector<StepIndex>& other,
+                                       const Result& as_run);
     [[nodiscard]] std::optional<std::string> compare(const StepGraph& graph, const std::vector<Step>& plan);
     [[nodiscard]] std::string name(const StepGraph& graph, StepIndex step) const;
 

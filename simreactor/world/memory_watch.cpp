@@ -392,7 +392,7 @@ void MemoryWatch::tell(Granule& granule, std::uint8_t bytes, bool write) {
         if (said || (wanted >> i & 1U) == 0) { continue; }
         said = true;
         const Cell cell = cell_of(region, at + piece);
-        if (memory_->text(cell).empty()) { memory_->name(cell, text_of(region, at + piece)); }
+        if (!memory_->has_name(cell)) { memory_->name(cell, text_of(region, at + piece)); }
         target_->on_touch(cell, write ? TouchMode::write : TouchMode::read);
     }
 }
@@ -400,7 +400,6 @@ void MemoryWatch::tell(Granule& granule, std::uint8_t bytes, bool write) {
 // ── names ──
 
 std::int64_t MemoryWatch::offset_of(const Region& region, std::uintptr_t address) const {
-    if (region.kind == Kind::stack) { return static_cast<std::int64_t>(region.base) - static_cast<std::int64_t>(address); }
     return static_cast<std::int64_t>(address - region.base);
 }
 

@@ -7,7 +7,7 @@
 //   object     named by                                            cell, at byte o
 //   heap       who allocated it, its how-manieth there             main/a.heap[2+o]
 //   captures   the coroutine that they belong to                   main/a.captures[o]
-//   stack      the coroutine whose stack it is                     main.stack[o], counted down from its first frame
+//   stack      the coroutine whose stack it is                     main.stack[o]; below 0 lie the frames of what its first function calls
 //   host       what ran the world: variables of a test             host.stack[o]
 //   globals    the module's name                                   own_pool.global[o: symbol+…]
 //

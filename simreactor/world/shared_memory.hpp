@@ -5,7 +5,7 @@
 //                                                    ▲       ▲                cuts     where some access began or ended
 //   one cell per piece between two cuts:        [0,2) [2,6) [6,8)
 //
-// SM1  An object is named by who made it and by its number there, never by an address (EXPLORER 4.13.12): what one run finds out holds in
+// SM1  An object is named by who made it and by its number there, never by an address (docs/explorer.md): what one run finds out holds in
 //      the next one, in another process and under another address layout.
 // SM2  It only grows. Whoever relied on what was known before compares `version` and begins again.
 // SM3  Two accesses have a cell in common iff they have a byte in common: every access to a shared granule begins and ends at a cut.
@@ -50,6 +50,7 @@ public:
     [[nodiscard]] std::vector<Entry> entries() const;
     void load(const std::vector<Entry>& entries);
 
+    [[nodiscard]] bool has_name(Cell cell) const { return names_.contains(cell.value); }
     void name(Cell cell, std::string text) { names_.try_emplace(cell.value, std::move(text)); }
     /// What a cell is called, if it is one of a program's memory: "main.stack[32]", "main/a.heap[2+8]". Empty: it is not.
     [[nodiscard]] std::string text(Cell cell) const;

@@ -55,7 +55,8 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/heddleConfig.cmake.in" 
   INSTALL_DESTINATION "${heddle_package_dir}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/heddleConfigVersion.cmake" COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/package/heddleConfig.cmake" "${PROJECT_BINARY_DIR}/package/heddleConfigVersion.cmake"
-  "${CMAKE_CURRENT_LIST_DIR}/HeddleSimulation.cmake" DESTINATION "${heddle_package_dir}")
+  "${CMAKE_CURRENT_LIST_DIR}/HeddleSimulation.cmake" "${CMAKE_CURRENT_LIST_DIR}/InstrumentObjects.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/hooks.symbols" DESTINATION "${heddle_package_dir}")
 
 # Headers, by the path by which they are included. Those of tests and benchmarks stay here.
 foreach(folder core traces simreactor realreactor properties)

@@ -62,6 +62,8 @@ const IncludeTable include_table{
         {"simreactor/net/",             simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
         {"simreactor/disk/",            simulated_files, {"core/seam/reactor", "core/seam/operation"}, {}},
         {"simreactor/",                 simulation, {}, {instrument}},  // a frozen world's memory is hidden from leak checkers
+        {"simreactor/world/memory_watch.cpp", simulation, {}, {abi, posix, threads}},  // which stack, which class
+        {"simreactor/world/modules.cpp", simulation, {}, {abi, posix}},  // names of static variables
         {"simreactor/explore/",         simulation, {}, {posix, threads}},  // workers are processes
         {"realreactor/",                operating_system, {}, {uv, posix, threads}},
         {"properties/",                 both_worlds, {}, {rapidcheck, gtest, posix, threads}},

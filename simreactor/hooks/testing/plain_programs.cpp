@@ -4,4 +4,13 @@
 
 namespace programs {
 const std::map<std::string, Body> plain{HEDDLE_PROGRAMS(Plain)};
+
+void many_accesses(int rounds) {
+    std::vector<int> numbers(64);
+    for (int round = 0; round < rounds; ++round) {
+        for (int& number : numbers) { ++number; }
+        asm volatile("" : : "r"(numbers.data()) : "memory");
+    }
+}
+
 }  // namespace programs

@@ -315,6 +315,9 @@ void runtime_objects(bool judged) {
 /// @param judged  its check is made; else all schedules end well, and can be counted
 using Body = void (*)(bool judged);
 
+/// Adds one to each of 64 numbers, so many times. Compiled with the hooks.
+void many_accesses(int rounds);
+
 /// Compiled with the hooks.
 extern const std::map<std::string, Body> plain;
 /// Compiled without.
