@@ -5,6 +5,7 @@
 
 #include <gtest/gtest-spi.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -143,6 +144,47 @@ TEST_F(Failing, SearchesThatHaveToBeCompleteSayThatTheyAreNot) {
     options.must_complete = true;
     options.schedules = 2;
     EXPECT_NE(said([] { two_clients(true); }, options).find("not complete"), std::string::npos);
+}
+
+/// Two coroutines add to one balance, and nobody says that they share it.
+void two_deposits() {
+    int balance = 0;
+    const auto deposit = [&balance](int amount) {
+        const int seen = balance;
+        yield();
+        balance = seen + amount;
+    };
+    auto early = spawn("early", [&] { deposit(5); });
+    auto late = spawn("late", [&] {
+        yield();
+        yield();
+        deposit(7);
+    });
+    early.await();
+    late.await();
+    sim::show_state(static_cast<std::uint64_t>(balance));
+}
+
+TEST_F(Failing, AReductionThatIsAuditedNamesWhoSharesUndeclared) {
+    PropertyOptions options;
+    options.order = trace::Order::any;
+    options.reduction = sim::Reduction::source;
+    EXPECT_EQ(said(two_deposits, options), "");
+    options.audit_sharing = 1;
+    const std::string text = said(two_deposits, options);
+    EXPECT_NE(text.find("VIOLATED UNDECLARED-SHARING: main/"), std::string::npos) << text;
+    EXPECT_NE(text.find("were taken to be independent; the other way round the program shows another state"), std::string::npos) << text;
+    std::printf("%s\n", text.c_str());
+}
+
+HEDDLE_PROPERTY_TEST(Passing, CountsTracesWithAReduction, {.order = any, .must_complete = true, .reduction = optimal, .audit_sharing = 1}) {
+    Shared<int> balance{0};
+    auto a = spawn("a", [&] { balance += 5; });
+    auto b = spawn("b", [&] { balance += 7; });
+    a.await();
+    b.await();
+    sim::show_state(static_cast<std::uint64_t>(balance.get()));
+    HEDDLE_CHECK(balance == 12);
 }
 
 HEDDLE_PROPERTY_TEST(Passing, KeepsItsCountUnderEverySchedule, {.order = any, .time = T2, .budget = 20s, .must_complete = true}) {
