@@ -24,7 +24,7 @@ void (*release_block)(void*) = nullptr;
 constexpr Label the_loop_itself{hash_text("loop, at rest")};
 
 constexpr std::string_view field_of(std::uint8_t kind) {
-    constexpr std::string_view fields[] = {"heap", "captures", "stack", "host", "global", ""};
+    constexpr std::string_view fields[] = {"heap", "captures", "stack", "host", "global", "thread", ""};
     return fields[kind];
 }
 
@@ -109,6 +109,15 @@ void MemoryWatch::begin(SharedMemory& memory, Observer& target, const void* host
         region.base = segment.base;
         region.object = LabelBook::of(segment.module);
         add_region(region);
+    }
+    thread_local const Modules::Segment own = Modules::thread_variables();
+    if (own.low < own.high) {
+        Region variables;
+        variables.kind = Kind::thread;
+        variables.low = variables.base = own.low;
+        variables.high = own.high;
+        variables.object = LabelBook::of(own.module);
+        add_region(variables);
     }
     Region above;
     above.kind = Kind::host;
@@ -415,6 +424,8 @@ std::string MemoryWatch::text_of(const Region& region, std::uintptr_t address) c
     std::string object;
     if (region.kind == Kind::host) {
         object = "host";
+    } else if (region.kind == Kind::thread) {
+        object = Modules::thread_variables().module;
     } else if (region.kind == Kind::global) {
         for (const Modules::Segment& segment : Modules::segments()) {
             if (segment.base == region.base) { object = segment.module; }

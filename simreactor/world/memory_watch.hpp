@@ -10,6 +10,7 @@
 //   stack      the coroutine whose stack it is                     main.stack[o]; below 0 lie the frames of what its first function calls
 //   host       what ran the world: variables of a test             host.stack[o]
 //   globals    the module's name                                   own_pool.global[o: symbol+…]
+//   thread     likewise, variables of this thread                  own_pool.thread[o]
 //
 // MW1  Memory that one coroutine alone uses, or that nobody writes, is no cell: what is shared stands in SharedMemory, and a run that finds
 //      more says so by growing it. Until then its footprints lack what it found; who relies on them begins again (ReducedSearch RS8).
@@ -82,7 +83,7 @@ public:
     void on_event(const Event& event) override;
 
 private:
-    enum class Kind : std::uint8_t { heap, captures, stack, host, global, runtime };
+    enum class Kind : std::uint8_t { heap, captures, stack, host, global, thread, runtime };
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
     static constexpr std::uint16_t many = 0xffff;
 

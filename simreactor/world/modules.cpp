@@ -106,6 +106,23 @@ const std::map<std::uint64_t, Symbol>& symbols() {
 
 const std::vector<Modules::Segment>& Modules::segments() { return loaded().writable; }
 
+Modules::Segment Modules::thread_variables() {
+    Segment found;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* into) {
+            Segment& segment = *static_cast<Segment*>(into);
+            for (const ElfW(Phdr)& part : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
+                if (part.p_type != PT_TLS || info->dlpi_tls_data == nullptr) { continue; }
+                segment.low = segment.base = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
+                segment.high = segment.low + part.p_memsz;
+            }
+            return 1;  // the main program comes first
+        },
+        &found);
+    found.module = name_of(program_invocation_short_name);
+    return found;
+}
+
 bool Modules::holds(const void* address) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     return std::ranges::any_of(loaded().all, [at](const Range& range) { return at >= range.low && at < range.high; });

@@ -24,6 +24,8 @@ public:
 
     /// Those of this process, by address. Modules that are loaded later are not in it.
     [[nodiscard]] static const std::vector<Segment>& segments();
+    /// The thread_local variables that the main program has on this thread; low == high if it has none.
+    [[nodiscard]] static Segment thread_variables();
     /// True if it lies in what was loaded from a file, readable or writable.
     [[nodiscard]] static bool holds(const void* address);
     /// "balance" or "table+8", from the main program's symbol table; empty if it is stripped, or the address is elsewhere.

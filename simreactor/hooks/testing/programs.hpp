@@ -20,6 +20,7 @@ namespace programs {
 
 /// A global that the plain program uses as it is, and the declared one behind a touch.
 inline int hits = 0;
+inline thread_local int own_hits = 0;
 
 struct Plain {
     static constexpr bool declared = false;
@@ -184,6 +185,31 @@ void global_variable(bool judged) {
     if (judged) { HEDDLE_CHECK(end == 2); }
 }
 
+/// Likewise, one per thread.
+template <class How>
+void thread_variable(bool judged) {
+    if constexpr (How::declared) {
+        global_variable<How>(judged);
+    } else {
+        own_hits = 0;
+        const auto hit = [] {
+            const int seen = own_hits;
+            heddle::yield();
+            own_hits = seen + 1;
+        };
+        auto a = heddle::spawn("a", hit);
+        auto b = heddle::spawn("b", [&] {
+            heddle::yield();
+            heddle::yield();
+            hit();
+        });
+        wait_for(a, b);
+        const int end = own_hits;
+        heddle::sim::show_state(static_cast<std::uint64_t>(end));
+        if (judged) { HEDDLE_CHECK(end == 2); }
+    }
+}
+
 /// Tickets are drawn one after another, and paid for in the order of coroutines.
 template <class How>
 void atomic_counter(bool judged) {
@@ -328,6 +354,6 @@ extern const std::map<std::string, Body> declared;
         {"text", &text<How>}, {"list", &list<How>}, {"global_variable", &global_variable<How>},                         \
         {"atomic_counter", &atomic_counter<How>}, {"neighbours", &neighbours<How>},                                     \
         {"captured_by_value", &captured_by_value<How>}, {"captures", &captures<How>}, {"copied_record", &copied_record<How>},       \
-        {"runtime_objects", &runtime_objects<How>}
+        {"runtime_objects", &runtime_objects<How>}, {"thread_variable", &thread_variable<How>}
 
 }  // namespace programs
