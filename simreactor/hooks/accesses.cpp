@@ -6,7 +6,6 @@
 // HK2  Atomics do what they say; in a simulated world one thread runs, so that their order of memory is the strongest anyway.
 // HK3  An exchange that compares writes if it succeeds and reads otherwise; whatever else changes a value writes.
 // Chance: none.
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -124,7 +123,7 @@ HEDDLE_HOOK_ATOMIC(16, std::uint16_t)
 HEDDLE_HOOK_ATOMIC(32, std::uint32_t)
 HEDDLE_HOOK_ATOMIC(64, std::uint64_t)
 
-void __tsan_atomic_thread_fence(int) { std::atomic_thread_fence(std::memory_order_seq_cst); }
-void __tsan_atomic_signal_fence(int) { std::atomic_signal_fence(std::memory_order_seq_cst); }
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
 }  // extern "C"

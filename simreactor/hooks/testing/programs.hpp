@@ -13,7 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "heddle/core/heddle.hpp"
+#include "heddle/core/run/runtime.hpp"
+#include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/channel.hpp"
+#include "heddle/core/sync/mutex.hpp"
+#include "heddle/core/sync/shared.hpp"
 #include "heddle/simreactor/world/world.hpp"
 
 namespace programs {
