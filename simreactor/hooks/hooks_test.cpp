@@ -3,12 +3,14 @@
 // programs with declared variables are the oracle, and so is the search without reduction.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -146,6 +148,46 @@ TEST(Hooks, AnotherProcessWithAnotherAddressLayoutSeesTheSame) {
     for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) { printed += static_cast<char>(c); }
     EXPECT_EQ(::pclose(pipe), 0);
     EXPECT_NE(printed.find(all), std::string::npos) << all << "\nis not in\n" << printed;
+}
+
+struct Reached {
+    std::uint64_t traces = 0;
+    std::set<std::uint64_t> states{};
+    friend bool operator==(const Reached&, const Reached&) = default;
+};
+
+/// Of a search of its own, so that the states at the ends of its runs can be asked for.
+Reached reached(const Program& program, Reduction reduction, bool watched) {
+    SharedMemory memory;
+    ReducedSearch search({.reduction = reduction, .count_traces = true, .memory = watched ? &memory : nullptr});
+    WorldOptions options;
+    options.order = trace::Order::any;
+    options.chooser = &search;
+    options.observers = {&search};
+    if (watched) { options.memory = &memory; }
+    World world(options);
+    Reached all;
+    while (search.next()) {
+        world.run(program);
+        search.finish(true);
+        all.states.insert(world.state_digest());
+    }
+    all.traces = search.traces();
+    return all;
+}
+
+TEST(Hooks, GeneratedProgramsReachWhatBruteForceReachesAndCountAsDeclaredOnes) {
+    std::uint64_t most = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        const Program plain = [seed] { programs::generated_plain(seed); };
+        const Program declared = [seed] { programs::generated_declared(seed); };
+        const Reached brute = reached(plain, Reduction::none, true);
+        EXPECT_EQ(brute, reached(plain, Reduction::source, true)) << "seed " << seed;
+        EXPECT_EQ(brute, reached(plain, Reduction::optimal, true)) << "seed " << seed;
+        EXPECT_EQ(brute, reached(declared, Reduction::none, false)) << "seed " << seed;
+        most = std::max(most, brute.traces);
+    }
+    EXPECT_GT(most, 10U);
 }
 
 /// A search in parts of at most five schedules, each explored by somebody who knows nothing but its lease, which went through a file.

@@ -4,4 +4,7 @@
 
 namespace programs {
 const std::map<std::string, Body> declared{HEDDLE_PROGRAMS(Declared)};
+
+void generated_declared(std::uint64_t seed) { generated<Declared>(seed); }
+
 }  // namespace programs

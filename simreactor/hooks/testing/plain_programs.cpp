@@ -5,6 +5,8 @@
 namespace programs {
 const std::map<std::string, Body> plain{HEDDLE_PROGRAMS(Plain)};
 
+void generated_plain(std::uint64_t seed) { generated<Plain>(seed); }
+
 void many_accesses(int rounds) {
     std::vector<int> numbers(64);
     for (int round = 0; round < rounds; ++round) {

@@ -342,11 +342,69 @@ void runtime_objects(bool judged) {
     if (judged) { HEDDLE_CHECK(end == 6); }
 }
 
+/// Two or three coroutines that read, write and add to variables of three sizes, on the stack and on the heap, as `seed` has it.
+template <class How>
+void generated(std::uint64_t seed) {
+    struct Variables {
+        typename How::template Variable<int> number{0};
+        typename How::template Variable<char> letter{'a'};
+        typename How::template Variable<char> neighbour{'a'};
+        typename How::template Variable<std::int64_t> sum{0};
+    };
+    Variables on_stack;
+    const auto on_heap = std::make_unique<Variables>();
+    const auto draw = [&seed](std::uint64_t below) { return (seed = heddle::hash_mix(seed, 1)) % below; };
+    struct Step {
+        std::uint64_t kind = 0;
+        bool heap = false;
+        bool yields = false;
+    };
+    std::vector<std::vector<Step>> courses(2 + draw(2));
+    for (std::vector<Step>& course : courses) {
+        course.resize(1 + draw(3));
+        for (Step& step : course) { step = {draw(8), draw(2) == 0, draw(2) == 0}; }
+    }
+    std::vector<heddle::Coroutine<int>> all;
+    for (const std::vector<Step>& course : courses) {
+        all.push_back(heddle::spawn("one", [&, mine = course] {
+            int seen = 1;
+            for (const Step& step : mine) {
+                Variables& at = step.heap ? *on_heap : on_stack;
+                switch (step.kind) {
+                    case 0: seen += at.number; break;
+                    case 1: at.number = seen; break;
+                    case 2: at.number += 1; break;
+                    case 3: seen += at.letter; break;
+                    case 4: at.letter = static_cast<char>('a' + seen % 20); break;
+                    case 5: at.neighbour = static_cast<char>('a' + seen % 20); break;
+                    case 6: seen += at.neighbour; break;
+                    default: at.sum += seen; break;
+                }
+                if (step.yields) { heddle::yield(); }
+            }
+            return seen;
+        }));
+    }
+    std::uint64_t end = 0;
+    for (const heddle::Coroutine<int>& one : all) { end = heddle::hash_mix(end, static_cast<std::uint64_t>(one.await())); }
+    for (const Variables* at : {static_cast<const Variables*>(&on_stack), static_cast<const Variables*>(on_heap.get())}) {
+        end = heddle::hash_mix(end, static_cast<std::uint64_t>(int{at->number}));
+        end = heddle::hash_mix(end, static_cast<std::uint64_t>(char{at->letter}));
+        end = heddle::hash_mix(end, static_cast<std::uint64_t>(char{at->neighbour}));
+        end = heddle::hash_mix(end, static_cast<std::uint64_t>(std::int64_t{at->sum}));
+    }
+    heddle::sim::show_state(end);
+}
+
 /// @param judged  its check is made; else all schedules end well, and can be counted
 using Body = void (*)(bool judged);
 
 /// Adds one to each of 64 numbers, so many times. Compiled with the hooks.
 void many_accesses(int rounds);
+
+/// Compiled with the hooks, and without.
+void generated_plain(std::uint64_t seed);
+void generated_declared(std::uint64_t seed);
 
 /// Compiled with the hooks.
 extern const std::map<std::string, Body> plain;
