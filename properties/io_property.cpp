@@ -11,8 +11,10 @@
 
 #include "heddle/core/io/io_error.hpp"
 #include "heddle/core/io/tcp.hpp"
+#include "heddle/core/io/udp.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/sleep.hpp"
 #include "heddle/properties/oracle/oracles.hpp"
 #include "heddle/properties/scenario/io.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
@@ -22,6 +24,7 @@
 namespace heddle::prop {
 namespace {
 
+using namespace std::chrono_literals;
 using sim::FaultKind;
 
 const Address nowhere_yet = Address::ip("127.0.0.1", 0);
@@ -109,6 +112,54 @@ TEST(Reset, IsFoundByTheSearchWhereAServerForgetsIt) {
     const sim::Report careless = sim::explore(echo_pair(1, EchoServer::forgets_resets, true), within(2, true));
     ASSERT_TRUE(careless.violation);
     EXPECT_EQ(careless.violation->invariant, "CHECK");
+}
+
+// ── two machines ──
+
+TEST(Retry, ThatCountsTwiceIsFound) {
+    sim::ExploreOptions options = within(1, true);
+    options.world = world_with_counter(false);
+    const sim::Report report = sim::explore(adding_client(), options);
+    ASSERT_TRUE(report.violation);
+    EXPECT_EQ(report.violation->invariant, "CHECK");
+    ASSERT_EQ(report.violation->trace.decisions.size(), 1U) << trace::render(report.violation->trace);
+    EXPECT_EQ(report.violation->trace.decisions.front().candidate, "connection_reset");
+}
+
+TEST(Links, ThatTakeAnIntervalDeliverInBothOrders) {
+    const auto orders = std::make_shared<std::set<std::string>>();
+    const sim::Program hear = [orders] {
+        UdpSocket socket = UdpSocket::bind(Address::ip("0.0.0.0", 7));
+        std::string order;
+        for (int count = 0; count < 2; ++count) {
+            std::byte word{};
+            static_cast<void>(socket.receive({&word, 1}));
+            order += static_cast<char>(word);
+        }
+        orders->insert(order);
+    };
+    const auto say = [](char word, Duration after) -> sim::Program {
+        return [word, after] {
+            sleep_for(after);
+            UdpSocket socket = UdpSocket::bind(Address::ip("0.0.0.0", 0));
+            socket.send(std::string_view(&word, 1), Address::ip("10.0.0.1", 7));
+        };
+    };
+    sim::ExploreOptions options;
+    options.bound = 2;
+    options.world = [&say](sim::WorldOptions& world) {
+        world.nodes = {{"a", say('a', 1ms)}, {"b", say('b', 2ms)}};
+        world.network.link = {1ms, 5ms};
+        world.mask = {ChoiceKind::late, ChoiceKind::ready, ChoiceKind::batch};  // no time moves but by waiting
+    };
+    for (const auto& [level, expected] : {std::pair(sim::TimeLevel::T1, std::set<std::string>{"ab"}),
+                                          std::pair(sim::TimeLevel::T2, std::set<std::string>{"ab", "ba"})}) {
+        orders->clear();
+        options.time = level;
+        const sim::Report report = sim::explore(hear, options);
+        EXPECT_FALSE(report.violation) << failure(report);
+        EXPECT_EQ(*orders, expected);
+    }
 }
 
 // ── all of them ──

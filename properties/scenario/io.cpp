@@ -3,6 +3,7 @@
 #include "heddle/properties/scenario/io.hpp"
 
 #include <cerrno>
+#include <set>
 #include <vector>
 
 #include "heddle/core/heddle.hpp"
@@ -10,6 +11,8 @@
 
 namespace heddle::prop {
 namespace {
+
+using namespace std::chrono_literals;
 
 const Address any_port = Address::ip("127.0.0.1", 0);
 
@@ -73,7 +76,7 @@ void ask_again() {
         client.send(std::as_bytes(std::span("ask", 3)));
         ++asked;
         try {
-            answered = client.receive(answer, {.timeout = std::chrono::milliseconds(10)}).size == 3;
+            answered = client.receive(answer, {.timeout = 10ms}).size == 3;
         } catch (const TimeoutError&) {
             HEDDLE_CHECK(asked < 10);
         }
@@ -83,6 +86,39 @@ void ask_again() {
         serving.await();
     } catch (const Cancellation&) {}
     HEDDLE_CHECK(answers >= 1 && answers <= 2 * asked);
+}
+
+/// Counts requests, each a byte, and answers with the count; '?' only asks.
+void count_requests(bool remembers) {
+    auto listener = TcpListener::bind(Address::ip("0.0.0.0", 80));
+    std::set<char> known;
+    char count = 0;
+    for (;;) {
+        try {
+            TcpStream stream = listener.accept();
+            char request = 0;
+            if (stream.read(&request, 1, {.timeout = 50ms}) != 1) { continue; }
+            const bool is_new = known.insert(request).second || !remembers;
+            if (request != '?' && is_new) { ++count; }
+            stream.write(std::string_view(&count, 1));
+        } catch (const OperationError& error) {
+            HEDDLE_CHECK(is_known(error.code()));
+        } catch (const TimeoutError&) {}  // who connected has said nothing
+    }
+}
+
+int ask_until_answered(char request) {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+        try {
+            TcpStream stream = TcpStream::connect("server", 80, {.timeout = 100ms});
+            stream.write(std::string_view(&request, 1));
+            char answer = 0;
+            if (stream.read(&answer, 1, {.timeout = 100ms}) == 1) { return answer; }
+        } catch (const OperationError&) {
+        } catch (const NameError&) {
+        } catch (const TimeoutError&) {}
+    }
+    return -1;
 }
 
 sim::Scenario scenario(std::string name, std::string about, std::uint32_t depth) {
@@ -143,6 +179,25 @@ sim::Program echo_pair(std::int64_t words, EchoServer kind, bool faults) {
     };
 }
 
+sim::Program adding_client() {
+    return [] {
+        sleep_for(1ms);  // the counter begins
+        ask_until_answered('a');
+        ask_until_answered('b');
+        HEDDLE_CHECK(ask_until_answered('?') == 2);
+    };
+}
+
+std::function<void(sim::WorldOptions&)> world_with_counter(bool remembers) {
+    return [remembers](sim::WorldOptions& world) {
+        using enum ChoiceKind;
+        world.nodes = {{"server", [remembers] { count_requests(remembers); }, {.daemon = true}}};
+        world.network.link = sim::Latency::exactly(1ms);
+        world.faults = true;
+        world.mask = {value, fault, ready, batch, dispatch, node, timer_io};
+    };
+}
+
 std::vector<sim::Scenario> io_scenarios() {
     std::vector<sim::Scenario> all;
     all.push_back(scenario("io/echo", "what a client sends comes back, in whatever parts it travels", 3));
@@ -171,6 +226,10 @@ std::vector<sim::Scenario> io_scenarios() {
     all.push_back(scenario("io/datagrams", "a question is asked until it is answered, though datagrams are lost, doubled and late", 2));
     all.back().program = [](const sim::Parameters&) { return sim::Program(ask_again); };
     all.back().world = [](sim::WorldOptions& world) { world.faults = true; };
+
+    all.push_back(scenario("io/exactly-once", "a request that is made again until it is answered counts once, on another machine", 2));
+    all.back().program = [](const sim::Parameters&) { return adding_client(); };
+    all.back().world = world_with_counter(true);
     return all;
 }
 

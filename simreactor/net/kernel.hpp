@@ -68,8 +68,8 @@ class KernelHost {
 public:
     [[nodiscard]] virtual Instant true_time() const = 0;
     /// Runs `arrive` once that much time has passed, and not before `not_before`. What was asked for earlier, for the
-    /// same instant, comes earlier.
-    virtual void later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) = 0;
+    /// same instant, comes earlier. @returns the earliest instant at which it comes
+    virtual Instant later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) = 0;
     /// A data choice. 0 if nobody asks for it.
     virtual std::uint32_t choose(std::string_view name, std::uint32_t count, Label object) = 0;
     /// Whether an explorer is asked for faults now.

@@ -108,14 +108,15 @@ void Network::fly(Machine& from, Machine& to, IfLost if_lost, UniqueFunction<voi
         if (lost) { lost(); }
         return;
     }
-    const Instant earliest = to.host().true_time() + at.latency.min;
     // What is late on purpose does not hold up what follows it.
-    if (extra == Duration::zero()) { at.last = std::max(at.last, earliest); }
+    const bool is_late = extra != Duration::zero();
     const Latency latency{at.latency.min + extra, at.latency.max + extra};
-    to.host().later(latency, extra == Duration::zero() ? at.last : Instant{},
-                    [this, &from, &to, if_lost, arrive = std::move(arrive), lost = std::move(lost)]() mutable {
-                        land(from, to, if_lost, std::move(arrive), std::move(lost));
-                    });
+    const Instant arrives =
+        to.host().later(latency, is_late ? Instant{} : at.last,
+                        [this, &from, &to, if_lost, arrive = std::move(arrive), lost = std::move(lost)]() mutable {
+                            land(from, to, if_lost, std::move(arrive), std::move(lost));
+                        });
+    if (!is_late) { at.last = std::max(at.last, arrives); }
 }
 
 /// What was sent has come to the end of its way.

@@ -296,7 +296,7 @@ Submission SimIo::submit(const Operation& operation, const SourceOptions& option
 
 // ── KernelHost ──
 
-void SimIo::later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) {
+Instant SimIo::later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) {
     std::uint32_t flight = static_cast<std::uint32_t>(flights_.size());
     if (free_flights_.empty()) {
         flights_.push_back(std::move(arrive));
@@ -307,9 +307,14 @@ void SimIo::later(const Latency& latency, Instant not_before, UniqueFunction<voi
     }
     const SimReactor::Options& options = reactor_.options();
     Window window = options.timing.window(reactor_.clock_->now(), latency, options.resolution);
+    const bool has_most = window.latest > window.earliest && !window.latest.is_never();  // T4 knows no most
+    if (has_most && reactor_.ask(ChoiceKind::late, 2, {}, machine_->label()) == 1) {
+        window.earliest = window.latest;
+    }
     window.earliest = std::max(window.earliest, not_before);
     window.latest = std::max(window.latest, window.earliest);
     reactor_.events_.add(window, Happening::arrival, flight);
+    return window.earliest;
 }
 
 void SimIo::arrive(std::uint32_t flight, Instant latest) {

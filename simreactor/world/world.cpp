@@ -53,10 +53,22 @@ World::World(WorldOptions options) : options_(std::move(options)), prng_(options
 World::~World() = default;
 
 void World::add_node(std::string_view name, Program program, const NodeOptions& options) {
-    nodes_.push_back(std::make_unique<Node>());
-    nodes_.back()->daemon = options.daemon;
-    nodes_.back()->name = name;
-    nodes_.back()->program = std::move(program);
+    const auto at = nodes_.begin() + static_cast<std::ptrdiff_t>(own_nodes_++);
+    Node& node = **nodes_.insert(at, std::make_unique<Node>());
+    node.daemon = options.daemon;
+    node.name = name;
+    node.program = std::move(program);
+}
+
+void World::take_nodes() {
+    nodes_.resize(own_nodes_ + options_.nodes.size());
+    for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
+        std::unique_ptr<Node>& node = nodes_[own_nodes_ + i];
+        if (node == nullptr) { node = std::make_unique<Node>(); }
+        node->name = options_.nodes[i].name;
+        node->program = options_.nodes[i].program;
+        node->daemon = options_.nodes[i].options.daemon;
+    }
 }
 
 void World::prepare(Node& node, bool alone, std::size_t index) {
@@ -328,6 +340,7 @@ Outcome World::run(const Program& program) {
         if (node->reactor) { node->reactor->reset(); }
     }
     network_ = nullptr;
+    take_nodes();
     first_program_ = program;
     frozen_ = false;
     violation_ = {};

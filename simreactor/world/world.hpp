@@ -52,6 +52,17 @@ public:
     void on_event(const Event& event) override { (void)event; }
 };
 
+struct NodeOptions {
+    bool daemon = false;  ///< serves the others: once all of them have ended it is shut down (Runtime::shutdown)
+};
+
+/// A node beside the first one.
+struct NodeProgram {
+    std::string_view name;  ///< a literal; its name in the network, too
+    Program program;
+    NodeOptions options{};
+};
+
 struct WorldOptions {
     std::uint64_t seed = 1;  ///< of World::prng, for programs and fault plans; schedules come from the chooser
     trace::Order order = trace::Order::faithful;
@@ -60,6 +71,7 @@ struct WorldOptions {
     ChoiceMask mask = ChoiceMask::all();
     bool faults = false;  ///< the chooser is asked for faults
     NetworkOptions network{};
+    std::vector<NodeProgram> nodes{};  ///< of each run, behind those of World::add_node; so searches have several, too
     Duration resolution = std::chrono::milliseconds(1);
     Duration zombie_timeout = std::chrono::seconds(2);
     std::uint64_t dispatches_max = 1'000'000;  ///< more is a violation, INV-LIVE-01; 0: no bound
@@ -78,10 +90,6 @@ struct WorldOptions {
     bool name_points = true;    ///< RuntimeOptions of the same name; off only where neither chooser nor observers ask for names
     bool hand_over = true;      ///< RuntimeOptions of the same name
     bool pool_contexts = true;
-};
-
-struct NodeOptions {
-    bool daemon = false;  ///< serves the others: once all of them have ended it is shut down (Runtime::shutdown)
 };
 
 class World final : private ViolationSink {
@@ -160,6 +168,7 @@ private:
     bool idle(Node& node, Instant next);
     Node* pick();
     void end_daemons();
+    void take_nodes();
     void bury();
     Outcome conclude();
 
@@ -172,6 +181,7 @@ private:
     std::unique_ptr<StackPool> stacks_;
     std::unique_ptr<Network> network_;  // of a run with several nodes; before them, so that they go first
     std::vector<std::unique_ptr<Node>> nodes_;
+    std::size_t own_nodes_ = 1;  // the first one, and those of add_node; behind them those of the options
     Program first_program_;
     Fiber host_;
     std::unique_ptr<Fiber> gone_;  // the flow that a violation left

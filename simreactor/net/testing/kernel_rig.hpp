@@ -39,8 +39,10 @@ public:
     std::vector<std::uint32_t> counts;  ///< alternatives of each data choice that was asked
 
     [[nodiscard]] Instant true_time() const override { return now_; }
-    void later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) override {
-        coming_.emplace(std::pair(std::max(now_ + latency.min, not_before), ++sequence_), std::move(arrive));
+    Instant later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) override {
+        const Instant arrives = std::max(now_ + latency.min, not_before);
+        coming_.emplace(std::pair(arrives, ++sequence_), std::move(arrive));
+        return arrives;
     }
     std::uint32_t choose(std::string_view name, std::uint32_t count, Label) override {
         counts.push_back(count);

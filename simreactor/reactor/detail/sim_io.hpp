@@ -11,7 +11,8 @@
 // IO3  What is answered without the world (a closed handle, an error found at submission after too many answers at
 //      once) is a candidate like the others, and due at once.
 // IO4  A part of a write that goes out is a delivery to nobody, named after the request: what peers see of it has a step.
-// Choice points: those of the kernel's objects and of the poll phase.
+// Choice points: those of the kernel's objects and of the poll phase; `late` under T2: does what is under way take the least of its
+// latency, or the most?
 #pragma once
 
 #include <memory>
@@ -170,7 +171,7 @@ public:
     // ── KernelHost ──
 
     [[nodiscard]] Instant true_time() const override { return reactor_.true_time(); }
-    void later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) override;
+    Instant later(const Latency& latency, Instant not_before, UniqueFunction<void()> arrive) override;
     std::uint32_t choose(std::string_view name, std::uint32_t count, Label object) override;
     [[nodiscard]] bool offers_faults() const override;
     std::uint32_t choose_fault(std::span<const std::string_view> names, Label object) override;
