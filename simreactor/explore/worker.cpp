@@ -229,6 +229,9 @@ void Seat::checkpoint() {
         next_checkpoint_ = after + std::max(limits_.checkpoint_seconds, 40 * (after - now));
         return;
     }
+    // Named here as well as by itself: it may not have come to that before it is waited for.
+    pid_t child = forked;
+    shared_.worker.store(child);
     const pid_t before = shared_.keeper.exchange(self);
     const pid_t supervisor = shared_.supervisor.load();
     ::prctl(PR_SET_PDEATHSIG, 0);
@@ -239,17 +242,17 @@ void Seat::checkpoint() {
     // It waits for the child that it has already, and forks the next ones from here.
     for (;;) {
         int status = 0;
-        while (::waitpid(shared_.worker.load(), &status, 0) < 0 && errno == EINTR) {}
+        while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
         note_death(status);
-        const pid_t next = ::fork();
-        if (next == 0) {
+        child = ::fork();
+        if (child == 0) {
             die_with(self);
             shared_.worker.store(own_id());
             next_checkpoint_ = clock() + limits_.checkpoint_seconds;
             return;
         }
-        if (next < 0) { ::_exit(1); }
-        shared_.worker.store(next);
+        if (child < 0) { ::_exit(1); }
+        shared_.worker.store(child);
     }
 }
 

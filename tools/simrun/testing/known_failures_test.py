@@ -50,10 +50,12 @@ class KnownFailures(CommandTest):
 
     def test_another_decision_is_another_failure(self):
         self.call("explore", "sample/needle", "--out", "found", status=1)
-        self.sort(1)
-        shutil.copytree(self.folder / "ready", self.folder / "corpus", dirs_exist_ok=True)
         path = next((self.folder / "found").glob("*.trace.json"))
         trace = json.loads(path.read_text())
+        del trace["constraints"]  # as of a failure that none bring about again
+        path.write_text(json.dumps(trace))
+        self.sort(1)
+        shutil.copytree(self.folder / "ready", self.folder / "corpus", dirs_exist_ok=True)
         trace["decisions"][0]["choose"] = 3
         path.write_text(json.dumps(trace))
         self.sort(1)
