@@ -447,8 +447,9 @@ void Worker::read_log() {
             death.events = values[5];
             death.recording = values[6] != 0;
             death.answers.resize(values[7]);
-            std::memcpy(death.answers.data(), bytes.data() + sizeof values,
-                        death.answers.size() * sizeof(std::uint32_t));
+            if (!death.answers.empty()) {
+                std::memcpy(death.answers.data(), bytes.data() + sizeof values, death.answers.size() * sizeof(std::uint32_t));
+            }
             deaths_.push_back(std::move(death));
         }
     }
