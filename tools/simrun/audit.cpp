@@ -296,15 +296,7 @@ void Audit::finish() {
 ExitStatus audit_command(const Invocation& invocation, const Arguments& arguments) {
     if (arguments.restless) { shuffle_heap(); }
     const Subject subject = subject_of(invocation, arguments.scenario, arguments.planted);
-    trace::Recipe recipe;
-    sim::WorldOptions world;
-    world.seed = arguments.seed.value_or(1);
-    world.order = arguments.order.value_or(trace::Order::faithful);
-    world.timing = sim::Timing::at(arguments.time.value_or(trace::TimeLevel::T1));
-    if (subject.scenario->world) { subject.scenario->world(world); }
-    sim::describe_world(world, recipe);
-    recipe.scenario = subject.scenario->name;
-    recipe.parameters = subject.call.parameters.values();
+    const trace::Recipe recipe = recipe_of(subject, arguments);
     const auto judges = [&] { return subject.call.oracles(); };
     sim::World kept;  // a new one for each run would cost more than the run
     for (;;) {

@@ -16,21 +16,6 @@
 namespace heddle::detail {
 namespace {
 
-trace::Recipe recipe_of(const Subject& subject, const Arguments& arguments) {
-    trace::Recipe recipe;
-    sim::WorldOptions world;
-    world.seed = arguments.seed.value_or(1);
-    world.order = arguments.order.value_or(trace::Order::faithful);
-    world.timing = sim::Timing::at(arguments.time.value_or(trace::TimeLevel::T1));
-    if (subject.scenario->world) { subject.scenario->world(world); }
-    sim::describe_world(world, recipe);
-    recipe.scenario = subject.scenario->name;
-    recipe.parameters = subject.call.parameters.values();
-    recipe.planted = subject.scenario->planted;
-    recipe.strategy = arguments.seed && !arguments.on_libuv ? "random" : "fifo";
-    return recipe;
-}
-
 trace::Trace recorded(const Subject& subject, const Arguments& arguments) {
     const trace::Recipe recipe = recipe_of(subject, arguments);
     if (arguments.on_libuv) { return record_on_libuv(subject.call, recipe); }

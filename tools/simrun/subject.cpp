@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "heddle/core/base/error.hpp"
+#include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/reactor/timing.hpp"
 #include "heddle/traces/trace_file.hpp"
 #include "heddle/traces/trace_json.hpp"
@@ -192,6 +193,21 @@ trace::Trace read_input(const std::string& path) {
     check_world(trace->recipe, path);
     check_decisions(*trace, path);
     return *std::move(trace);
+}
+
+trace::Recipe recipe_of(const Subject& subject, const Arguments& arguments) {
+    trace::Recipe recipe;
+    sim::WorldOptions world;
+    world.seed = arguments.seed.value_or(1);
+    world.order = arguments.order.value_or(trace::Order::faithful);
+    world.timing = sim::Timing::at(arguments.time.value_or(trace::TimeLevel::T1));
+    if (subject.scenario->world) { subject.scenario->world(world); }
+    sim::describe_world(world, recipe);
+    recipe.scenario = subject.scenario->name;
+    recipe.parameters = subject.call.parameters.values();
+    recipe.planted = subject.scenario->planted;
+    recipe.strategy = arguments.seed && !arguments.on_libuv ? "random" : "fifo";
+    return recipe;
 }
 
 }  // namespace heddle::detail

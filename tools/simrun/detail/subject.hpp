@@ -16,6 +16,7 @@
 
 #include "heddle/simreactor/world/scenario.hpp"
 #include "heddle/simreactor/world/sweep.hpp"
+#include "heddle/tools/simrun/detail/arguments.hpp"
 #include "heddle/tools/simrun/detail/invocation.hpp"
 #include "heddle/traces/trace.hpp"
 
@@ -40,5 +41,8 @@ void make_swept(Subject& subject, sim::SweepOf of);
 
 /// Reads a trace and checks whatever can be checked without knowing its scenario. Throws: UnusableInput.
 [[nodiscard]] trace::Trace read_input(const std::string& path);
+
+/// What one run of the subject is: its scenario, and the world that the arguments ask for.
+[[nodiscard]] trace::Recipe recipe_of(const Subject& subject, const Arguments& arguments);
 
 }  // namespace heddle::detail
