@@ -109,20 +109,35 @@ void SimReactor::wait(TickMode mode) {
 /// CP-TIME: how far time moves although the tick does not wait. Production's answer for a program that does nothing
 /// but yield is "not at all"; the bound is what lets a coroutine that yields until a timer has fired come to an end.
 void SimReactor::let_time_pass() {
+    // What other nodes have to do before that comes first (WD4), and they may send something.
+    const auto pass_to = [this](Instant target) {
+        if (options_.on_idle) {
+            const Instant before = clock_->now();
+            static_cast<void>(options_.on_idle(*this, target));
+            if (clock_->now() > before) {
+                clock_moved_ = true;
+                still_polls_ = 0;
+            }
+            promote();
+            if (anything_ready()) { return; }
+            target = std::min(target, next_by_time());
+        }
+        move_to(target);
+    };
     const Instant now = clock_->now();
     const Instant next = next_by_time();
     if (next.is_never() || next <= now) { return; }
     if (still_polls_ >= options_.fairness.time) {
-        move_to(next);
+        pass_to(next);
         return;
     }
     const Instant between = now + round_up((next - now) / 2, options_.resolution);
     const std::uint32_t answer = ask(ChoiceKind::time, between < next ? 3 : 2);
     if (answer == 1) {
-        move_to(next);
+        pass_to(next);
     } else {
         const std::uint32_t still = still_polls_ + 1;
-        if (answer == 2) { move_to(between); }
+        if (answer == 2) { pass_to(between); }
         still_polls_ = still;  // half the way is not there: the bound is on the nearest deadline
     }
 }

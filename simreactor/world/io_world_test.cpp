@@ -240,6 +240,25 @@ TEST(IoWorld, FiveNodesGossipThroughPartitionsAndCrashesTheSameEachTime) {
     EXPECT_NE(std::pair(first.told, first.failed), std::pair(other.told, other.failed));
 }
 
+TEST(IoWorld, NodeThatIsBusyDoesNotCarryTimePastWhatOthersHaveToDo) {  // WD4
+    const auto times = std::make_shared<std::vector<Duration>>();
+    World world;
+    world.add_node("ticker", [times] {
+        for (int count = 0; count < 3; ++count) {
+            sleep_for(1ms);
+            times->push_back(now() - Instant{});
+        }
+    });
+    EXPECT_EQ(run(world,
+                  [] {
+                      const auto sleeper = spawn("sleeper", [] { sleep_for(1s); });
+                      while (now() < Instant{} + 1s) { yield(); }
+                      sleeper.await();
+                  }),
+              "ok");
+    EXPECT_EQ(*times, (std::vector<Duration>{1ms, 2ms, 3ms}));
+}
+
 TEST(IoWorld, DaemonsEndWithTheLastOfTheOthers) {
     WorldOptions options;
     options.network.link = Latency::exactly(1ms);
