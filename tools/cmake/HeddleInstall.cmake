@@ -58,10 +58,11 @@ install(FILES "${PROJECT_BINARY_DIR}/package/heddleConfig.cmake" "${PROJECT_BINA
   "${CMAKE_CURRENT_LIST_DIR}/HeddleSimulation.cmake" "${CMAKE_CURRENT_LIST_DIR}/InstrumentObjects.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/hooks.symbols" DESTINATION "${heddle_package_dir}")
 
-# Headers, by the path by which they are included. Those of tests and benchmarks stay here.
+# Headers, by the path by which they are included. Those of tests and benchmarks stay here, and those of the HTTP service.
 foreach(folder core traces simreactor realreactor properties)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle"
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*_test.hpp" EXCLUDE PATTERN "testing" EXCLUDE)
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*_test.hpp" EXCLUDE PATTERN "testing" EXCLUDE
+    PATTERN "properties/http" EXCLUDE)
 endforeach()
 file(GLOB heddle_simrun_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/simrun/*.hpp")
 install(FILES ${heddle_simrun_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle/tools/simrun")

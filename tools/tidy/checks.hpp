@@ -44,6 +44,7 @@ enum class Library {
     boost_context,
     boost_fiber,
     uv,
+    http,
     json,
     gtest,
     rapidcheck,

@@ -39,6 +39,7 @@ struct Prefix {
 constexpr std::array prefixes{Prefix{"boost/context/", Library::boost_context},
                               Prefix{"boost/fiber/", Library::boost_fiber},
                               Prefix{"uv.h", Library::uv},
+                              Prefix{"http_parser.h", Library::http},
                               Prefix{"nlohmann/", Library::json},
                               Prefix{"gtest/", Library::gtest},
                               Prefix{"gmock/", Library::gtest},
@@ -146,7 +147,7 @@ Library library_of(std::string_view header) {
 }
 
 std::string_view to_string(Library library) {
-    constexpr std::array<std::string_view, 16> names{"the standard library",
+    constexpr std::array<std::string_view, 17> names{"the standard library",
                                                      "threads",
                                                      "<random>",
                                                      "the C++ ABI",
@@ -155,6 +156,7 @@ std::string_view to_string(Library library) {
                                                      "Boost.Context",
                                                      "Boost.Fiber",
                                                      "libuv",
+                                                     "libhttp-parser",
                                                      "nlohmann/json",
                                                      "GoogleTest",
                                                      "RapidCheck",

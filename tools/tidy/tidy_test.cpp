@@ -70,6 +70,7 @@ const IncludeTable include_table{
         {"properties/oracle/",          both_worlds, {}, {}},  // so that a simrun needs neither RapidCheck nor GoogleTest
         {"properties/scenario/",        both_worlds, {}, {}},
         {"properties/planted/",         both_worlds, {}, {}},
+        {"properties/http/http_stream.cpp", both_worlds, {}, {http}},
         {"tools/",                      everything, {}, {cli11, fmt, posix, threads}},
         {"tools/simrun/libuv_run.cpp",  everything, {}, {instrument}},  // a frozen run is hidden from leak checkers
         {"tools/simrun/testing/hard_simrun.cpp", everything, {}, {posix, chance}},  // leaks what the audit has to notice
@@ -186,6 +187,8 @@ TEST(IncludeCheck, EndsEachLibraryBehindItsDoor) {
     EXPECT_TRUE(allows("realreactor/uv_loop.hpp", "<uv.h>"));
     EXPECT_FALSE(allows("core/run/scheduler.cpp", "<uv.h>"));
     EXPECT_FALSE(allows("simreactor/reactor/sim_reactor.cpp", "<uv.h>"));
+    EXPECT_TRUE(allows("properties/http/http_stream.cpp", "<http_parser.h>"));
+    EXPECT_FALSE(allows("properties/http/http_server.cpp", "<http_parser.h>"));
     EXPECT_TRUE(allows("traces/trace_json.cpp", "<nlohmann/json.hpp>"));
     EXPECT_FALSE(allows("traces/trace_json.hpp", "<nlohmann/json.hpp>"));
     EXPECT_FALSE(allows("traces/trace.cpp", "<nlohmann/json.hpp>"));
