@@ -2,6 +2,9 @@
 // Everything a program that runs on Heddle uses, in one header.
 #pragma once
 
+#include "heddle/core/bridge/remote_future.hpp"
+#include "heddle/core/bridge/thread_channel.hpp"
+#include "heddle/core/bridge/work_pool.hpp"
 #include "heddle/core/io/dns.hpp"
 #include "heddle/core/io/file.hpp"
 #include "heddle/core/io/fs_watch.hpp"

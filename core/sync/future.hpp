@@ -352,20 +352,27 @@ public:
     bool try_complete(Stored value, SourceLocation at = SourceLocation::current()) const
         requires(!std::is_void_v<T>)
     {
+        core_->require_settler("complete");
         return core_->complete(at, std::move(value));
     }
     bool try_complete(SourceLocation at = SourceLocation::current()) const
         requires(std::is_void_v<T>)
     {
+        core_->require_settler("complete");
         return core_->complete(at);
     }
     bool try_error(ErrorValue error, SourceLocation at = SourceLocation::current()) const {
+        core_->require_settler("error");
         if (!error) { throw ValueError("future: an error is missing"); }
         return core_->finish(std::move(error), at);
     }
     [[nodiscard]] bool is_completed() const {
         core_->touch_looked();
         return core_->is_settled();
+    }
+    [[nodiscard]] Core& core() const {
+        HEDDLE_ASSERT(core_ != nullptr, "an empty future state");
+        return *core_;
     }
 
 private:

@@ -40,8 +40,10 @@ bool FutureCore::finish(ErrorValue error, SourceLocation at) {
     error_ = std::move(error);
     settled_ = at;
     notify_and_close({0, !error_, error_});  // FUT-14: awaiters first, in the order in which they came
+    const std::shared_ptr<FutureSource> source = std::move(source_);
     const std::vector<Ref<Derivation>> children = std::move(children_);
     children_.clear();
+    if (source != nullptr && !children.empty()) { source->unwanted(); }
     for (const Ref<Derivation>& child : children) { start(child); }  // FUT-12
     if (consumers_ == 0) { report_if_unhandled(); }
     return true;
@@ -74,7 +76,25 @@ void FutureCore::attach(Ref<Derivation> derivation) {
         start(derivation);
     } else {
         children_.push_back(std::move(derivation));
+        if (children_.size() == 1 && source_ != nullptr) { source_->wanted(); }
     }
+}
+
+void FutureCore::set_source(std::shared_ptr<FutureSource> source) {
+    HEDDLE_ASSERT(!is_closed() && source_ == nullptr, "FS5");
+    source_ = std::move(source);
+    if (loop_refs() > 0) { source_->wanted(); }
+    if (!children_.empty()) { source_->wanted(); }
+}
+
+void FutureCore::move_away(std::shared_ptr<FutureSource> to) {
+    require_settler("move_away");
+    moved_ = true;
+    set_source(std::move(to));
+}
+
+void FutureCore::require_settler(const char* operation) const {
+    if (moved_) { throw AsyncError(std::string(operation) + ": the right to settle this future was moved to another thread"); }
 }
 
 void FutureCore::start(const Ref<Derivation>& derivation) {
@@ -135,7 +155,7 @@ void FutureCore::add_producer() {
 void FutureCore::drop_producer() {
     HEDDLE_ASSERT(producers_ > 0, "FS4");
     const Ref<FutureCore> alive(this);
-    if (--producers_ == 0 && !is_closed()) {
+    if (--producers_ == 0 && !is_closed() && !moved_) {
         exempt_ = true;
         finish(ErrorValue::make<BrokenPromise>(), created_);
     }

@@ -13,11 +13,13 @@
 // FS3  No derived future stays pending behind a settled source unless its callback is running (INV-FUT-06): whatever keeps the callback
 //      from running rejects it.
 // FS4  Handles, waits and derived futures share the state; the last of them frees it (CV-16).
+// FS5  A source is set once, and dropped when the future is settled. It hears of waiters and of the first derived future (THR-16, RFU-06).
 // Cells: `state` (settling, the last handle: W; waiting, looking: R), `children` (attaching: W).
 // Choice points: none of its own.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,17 @@ public:
 };
 
 class FutureCore;
+
+/// What settles a future from outside of its runtime, and wants to know who still waits for that. Kept by a pending future.
+class FutureSource {
+public:
+    virtual ~FutureSource() = default;
+    /// Somebody waits for it, or derived from it: the loop must not end before it is settled. Balanced by `unwanted`.
+    virtual void wanted() = 0;
+    virtual void unwanted() noexcept = 0;
+    /// It is being cancelled, or its last consumer has gone and nothing is derived (FUT-09).
+    virtual void released(FutureCore& future) = 0;
+};
 
 /// A future that comes from another one, and the callback between them.
 class Derivation {
@@ -78,6 +91,7 @@ public:
 
     void attach(Ref<Derivation> derivation);
     void ignore() { ignored_ = true; }
+    [[nodiscard]] bool is_ignored() const { return ignored_; }
     /// Another object reports its error, or it only says "closed" (FUT-22).
     void never_report() { exempt_ = true; }
 
@@ -88,7 +102,14 @@ public:
     [[nodiscard]] std::uint32_t consumer_count() const { return consumers_; }
     [[nodiscard]] std::uint32_t producer_count() const { return producers_; }
     /// Something inside the runtime will settle it: a channel, a group (INV-FUT-09).
-    [[nodiscard]] virtual bool has_source() const { return derived_; }
+    [[nodiscard]] virtual bool has_source() const { return derived_ || source_ != nullptr; }
+    /// Requires: pending, and without a source.
+    void set_source(std::shared_ptr<FutureSource> source);
+    [[nodiscard]] const std::shared_ptr<FutureSource>& source() const { return source_; }
+    /// The right to settle goes to this source; handles here have it no more (RFU-01).
+    void move_away(std::shared_ptr<FutureSource> to);
+    /// Throws AsyncError if the right to settle was moved away.
+    void require_settler(const char* operation) const;
     [[nodiscard]] std::size_t child_count() const { return children_.size(); }
 
     void on_awaited() override {
@@ -108,7 +129,9 @@ public:
 protected:
     ~FutureCore() override = default;
     /// The source behind a pending one need not settle it any more (FUT-09).
-    virtual void release_source() {}
+    virtual void release_source() {
+        if (const std::shared_ptr<FutureSource> source = source_; source != nullptr) { source->released(*this); }
+    }
     /// Nobody obtained its value, or took its error, and the last handle is gone (CHAN-47, SET-09). Must not suspend.
     virtual void give_back() {}
     void dispose() override {
@@ -117,12 +140,19 @@ protected:
     }
 
 private:
+    void on_first_start() override {
+        if (source_ != nullptr) { source_->wanted(); }
+    }
+    void on_last_stop() noexcept override {
+        if (source_ != nullptr) { source_->unwanted(); }
+    }
     void start(const Ref<Derivation>& derivation);
     void report_if_unhandled();
 
     Label label_;
     ErrorValue error_;
     std::vector<Ref<Derivation>> children_;
+    std::shared_ptr<FutureSource> source_;  // while pending
     SourceLocation created_;
     SourceLocation settled_;
     std::uint32_t consumers_ = 0;
@@ -133,6 +163,7 @@ private:
     bool exempt_ = false;
     bool reported_ = false;
     bool derived_ = false;
+    bool moved_ = false;
 };
 
 }  // namespace heddle

@@ -21,6 +21,7 @@ const Paths seam{"core/base/", "core/seam/"};
 const Paths run{"core/base/", "core/seam/", "core/run/"};
 const Paths program{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/"};
 const Paths extension{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/", "core/capi/"};
+const Paths bridged{"core/base/", "core/seam/", "core/run/", "core/sync/", "core/io/", "core/bridge/"};
 const Paths simulation{"core/base/", "core/seam/", "core/run/", "traces/", "simreactor/"};
 const Paths recorded{"core/base/", "core/seam/", "traces/"};
 const Paths sampled{"core/base/", "core/seam/", "traces/", "traces/testing/recorded_run.hpp",
@@ -54,7 +55,7 @@ const IncludeTable include_table{
         {"core/sync/",                  program, {}, {}},
         {"core/io/",                    program, {}, {}},
         {"core/capi/",                  extension, {}, {}},
-        {"core/bridge/",                program, {}, {threads}},  // the one part of core that other threads enter
+        {"core/bridge/",                bridged, {}, {threads, abi}},  // the one part of core that other threads enter; a thread's forced end
         {"core/heddle.hpp",             {"core/"}, {}, {}},
         {"traces/",                     recorded, {}, {}},
         {"traces/trace_file.cpp",       recorded, {}, {posix}},  // files are written whole or not at all
@@ -79,7 +80,7 @@ const IncludeTable include_table{
     .kinds{
         // ends of the name, parts of the path, libraries, below which folders (none: all), what of the repository
         {test_ends,  {"/testing/"},    {gtest, posix, threads}, {}, nowhere},
-        {test_ends,  {"/testing/"},    {}, {"simreactor/", "realreactor/"}, program},
+        {test_ends,  {"/testing/"},    {}, {"simreactor/", "realreactor/"}, bridged},
         {test_ends,  {"/testing/"},    {}, {"core/"}, {"core/seam/testing/"}},
         {bench_ends, {"tools/bench/"}, {benchmark, boost_context, boost_fiber, uv, posix, threads}, {}, program},
         {json_ends,  {},               {json}, {"traces/", "simreactor/", "properties/", "tools/"}, nowhere},
