@@ -23,6 +23,7 @@
 #include "heddle/realreactor/uv_timer.hpp"
 #include "heddle/realreactor/uv_udp.hpp"
 #include "heddle/realreactor/uv_wakeup.hpp"
+#include "heddle/realreactor/uv_workers.hpp"
 
 namespace heddle::real {
 
@@ -105,6 +106,7 @@ void UvReactor::shut_down(bool tell) {
     if (in_tick_) { throw AsyncError("a reactor is not shut down from inside its tick"); }
     if (!tell) { host_->sink = nullptr; }
 
+    if (workers_ != nullptr) { workers_->shut_down(); }  // their last posts are settled before the sources go
     in_tick_ = true;  // close completions are told to the sink, and may not tick
     for (const HandleId id : families_->handles.all()) { host_->close_handle(id); }
     families_->requests.close_all();
@@ -359,6 +361,16 @@ void UvReactor::close(SourceId id) {
     }
     stop(id);
     host_->sources.close(SourceTable::slot_of(id));
+}
+
+// ── threads for work pools ──
+
+std::size_t UvReactor::parallelism() const { return UvWorkers::parallelism(); }
+
+void UvReactor::start_workers(std::shared_ptr<WorkerCode> code, std::size_t count, const char*) {
+    require_up();
+    if (workers_ == nullptr) { workers_ = std::make_unique<UvWorkers>(); }
+    workers_->start(std::move(code), count);
 }
 
 }  // namespace heddle::real

@@ -16,10 +16,13 @@
 #include <memory>
 
 #include "heddle/core/seam/reactor.hpp"
+#include "heddle/core/seam/worker_port.hpp"
 
 struct uv_loop_s;  // libuv's uv_loop_t, of which nothing else is visible here
 
 namespace heddle::real {
+
+class UvWorkers;
 
 namespace detail {
 class UvHost;
@@ -37,7 +40,7 @@ struct UvOptions {
     Duration shutdown_wait = std::chrono::seconds(1);
 };
 
-class UvReactor final : public Reactor {
+class UvReactor final : public Reactor, public WorkerPort {
 public:
     explicit UvReactor(const UvOptions& options = {});
     /// Shuts down if it is up, without telling the sink, which may be gone by then.
@@ -84,6 +87,12 @@ public:
     void stop(SourceId source) override;
     void close(SourceId source) override;
 
+    // ── WorkerPort: threads of its own, beside libuv's ──
+
+    [[nodiscard]] std::size_t parallelism() const override;
+    /// Shutdown waits for the threads, however long their jobs take (THR-15).
+    void start_workers(std::shared_ptr<WorkerCode> code, std::size_t count, const char* name) override;
+
 private:
     friend class detail::UvHost;
 
@@ -92,6 +101,7 @@ private:
 
     std::unique_ptr<detail::UvHost> host_;
     std::unique_ptr<detail::UvFamilies> families_;
+    std::unique_ptr<UvWorkers> workers_;  // made when one is asked for
     bool in_tick_ = false;
 
     // poll_due
