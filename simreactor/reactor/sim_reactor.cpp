@@ -9,6 +9,7 @@
 #include "heddle/core/base/error.hpp"
 #include "heddle/simreactor/reactor/detail/port.hpp"
 #include "heddle/simreactor/reactor/detail/sim_io.hpp"
+#include "heddle/simreactor/reactor/sim_workers.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HEDDLE_SIM_LEAK_CHECKED 1
@@ -82,6 +83,7 @@ void SimReactor::startup(ReactorSink& sink) {
 void SimReactor::shutdown() {
     if (!is_up()) { return; }
     if (in_tick_) { throw AsyncError("a reactor is not shut down from inside its tick"); }
+    if (workers_ != nullptr) { workers_->shut_down(); }  // their last posts are settled before the sources go
     if (io_ != nullptr) { io_->close_all(); }
     // Owners hear nothing any more: every source is closed before the first delivery (RCT-11).
     for (std::uint32_t slot = 0; slot < sources_.end(); ++slot) {
@@ -139,6 +141,8 @@ void SimReactor::reset(ResetMode mode) {
         for (std::unique_ptr<ForeignThread>& at : threads_) { leak_knowingly(std::move(at)); }
         if (io_ != nullptr) { leak_knowingly(std::move(io_)); }  // it may have been left in the middle of anything
     }
+    if (workers_ != nullptr) { leak_knowingly(workers_->abandon()); }  // empty behind a shutdown
+    workers_ = nullptr;
     io_ = nullptr;
     disconnect_ports();
     sink_ = nullptr;
@@ -170,6 +174,12 @@ void SimReactor::reset(ResetMode mode) {
     own_clock_.reset();
     restart_clock(Instant{});
     reset_counts();
+}
+
+void SimReactor::start_workers(std::shared_ptr<WorkerCode> code, std::size_t count, const char* name) {
+    require_up();
+    if (workers_ == nullptr) { workers_ = std::make_unique<SimWorkers>(*this); }
+    workers_->start(std::move(code), count, name);
 }
 
 // ── questions and footprints ──

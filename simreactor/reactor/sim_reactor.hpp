@@ -31,6 +31,7 @@
 #include "heddle/core/seam/observer.hpp"
 #include "heddle/core/seam/poll_table.hpp"
 #include "heddle/core/seam/reactor.hpp"
+#include "heddle/core/seam/worker_port.hpp"
 #include "heddle/simreactor/chooser/choice_mask.hpp"
 #include "heddle/simreactor/net/network.hpp"
 #include "heddle/simreactor/reactor/detail/slots.hpp"
@@ -55,6 +56,7 @@ struct Fairness {
 };
 
 class SimReactor;
+class SimWorkers;
 namespace detail {
 class SimIo;
 }
@@ -83,7 +85,7 @@ struct SimReactorOptions {
     IdleHook on_idle{};
 };
 
-class SimReactor final : public Reactor {
+class SimReactor final : public Reactor, public WorkerPort {
 public:
     using Options = SimReactorOptions;
 
@@ -205,6 +207,11 @@ public:
     void start(SourceId source) override;
     void stop(SourceId source) override;
     void close(SourceId source) override;
+
+    // ── WorkerPort: sequences of steps in place of threads (sim_workers.hpp) ──
+
+    [[nodiscard]] std::size_t parallelism() const override { return options_.workers; }
+    void start_workers(std::shared_ptr<WorkerCode> code, std::size_t count, const char* name) override;
 
 private:
     friend class ForeignThread;
@@ -419,6 +426,7 @@ private:
     std::size_t posts_anywhere_ = 0;  // of these: fresh or postponed
     PostRunner post_runner_{*this};
     std::unique_ptr<detail::SimIo> io_;  // SR6: made when a handle or an operation is asked for
+    std::unique_ptr<SimWorkers> workers_;  // likewise
 
     bool in_tick_ = false;
     bool in_body_ = false;      // a worker's function runs: what it touches belongs to its completion
