@@ -17,7 +17,10 @@ ThreadChannelState::ThreadChannelState(Scheduler& owner, const ThreadChannelOpti
 }
 
 void ThreadChannelState::follow(Scheduler& owner) {
-    listener_ = EndListener::listen(owner, "thread channel", [this] { close(); });
+    // The last handle may go on another thread while the port tells the end.
+    listener_ = EndListener::listen(owner, "thread channel", [weak = weak_from_this()] {
+        if (const std::shared_ptr<ThreadChannelState> alive = weak.lock(); alive != nullptr) { alive->close(); }
+    });
 }
 
 void ThreadChannelState::wake(const Waiters& waiters) {

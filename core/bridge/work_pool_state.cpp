@@ -82,7 +82,7 @@ void WorkPoolState::notice_takes() {
 
 void WorkPoolState::throw_if_refused() {
     if (refusal_ == nullptr) {
-        if (const ErrorValue& failed = queue_->failure(); failed) { failed.rethrow(); }  // its report is on the way
+        if (const ErrorValue failed = queue_->failure(); failed) { failed.rethrow(); }  // its report is on the way
         return;
     }
     refusal_->rethrow();
@@ -181,7 +181,7 @@ void WorkPoolState::worker_gone(const std::vector<WorkJobPtr>& left, const Error
     if (failure) {
         if (refusal_ == nullptr) { scheduler().report({"init of a work pool failed", failure}); }
         refuse_from_now(failure);
-    } else if (gone_workers_ == workers_) {
+    } else if (gone_workers_ == workers_ || !left.empty()) {  // the last to leave is not always the last to say so
         refuse_from_now(ErrorValue::make<WorkPoolError>("the work pool has no thread left"));
     }
     if (!left.empty()) { fail_all(left, *refusal_); }

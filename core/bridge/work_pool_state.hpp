@@ -76,6 +76,9 @@ public:
     [[nodiscard]] bool is_closed() const { return refusal_ != nullptr || gone_workers_ == workers_; }
     [[nodiscard]] std::size_t waiting() const { return places_.waiting(); }
     [[nodiscard]] std::size_t registered() const { return jobs_.size(); }
+    [[nodiscard]] WorkStatistics books() const { return queue_->books(); }
+    /// Messages of workers that have not been taken.
+    [[nodiscard]] std::size_t posted() const { return end_.box()->queue().length(); }
     [[nodiscard]] bool has_ended() const { return gone_workers_ == workers_; }
 
     // ── for WorkQueue, on the runtime's thread ──

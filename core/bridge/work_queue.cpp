@@ -109,13 +109,18 @@ std::vector<WorkJobPtr> WorkQueue::cancel() {
     return take_back();
 }
 
-const ErrorValue& WorkQueue::failure() {
+ErrorValue WorkQueue::failure() const {
+    touch_shared(label_, "queue", TouchMode::read);
     const std::lock_guard<std::mutex> lock(mutex_);
-    return failure_;  // set once, and not changed behind that
+    return failure_;
 }
 
 WorkStatistics WorkQueue::statistics() const {
     touch_shared(label_, "books", TouchMode::read);
+    return books();
+}
+
+WorkStatistics WorkQueue::books() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return books_;
 }

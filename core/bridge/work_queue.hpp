@@ -94,9 +94,11 @@ public:
     void close();
     /// Close, and hand back what waits: it will not run.
     [[nodiscard]] std::vector<WorkJobPtr> cancel();
-    /// What a failed `init` or the loss of the last worker left, for the runtime to fail.
-    [[nodiscard]] const ErrorValue& failure();
+    /// What `init` threw first; empty if it did not.
+    [[nodiscard]] ErrorValue failure() const;
     [[nodiscard]] WorkStatistics statistics() const;
+    /// The same for those who must not be seen looking (O1).
+    [[nodiscard]] WorkStatistics books() const;
     [[nodiscard]] Label label() const { return label_; }
 
     /// Set and cleared on the runtime's thread, read there alone.

@@ -6,12 +6,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "heddle/core/bridge/thread_channel.hpp"
 #include "heddle/core/bridge/work_pool.hpp"
 #include "heddle/core/sync/sleep.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
@@ -280,6 +282,32 @@ TEST(SimWorkers, RunAlikeWithTheSameAnswers) {  // THR-29
         different.insert(once);
     }
     EXPECT_GT(different.size(), 5U);
+}
+
+TEST(SimWorkers, AreNotNeededByNodesThatTalkThroughAThreadChannel) {  // TCH-02, TCH-06
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        std::optional<ThreadChannel<int>> channel;
+        int sum = 0;
+        bool closed = false;
+        RandomChooser chooser{seed};
+        WorldOptions options;
+        options.chooser = &chooser;
+        World world(options);
+        world.add_node("peer", [&] {
+            while (!channel) { sleep_for(1ms); }
+            ThreadChannel<int> mine = *channel;
+            try {
+                for (;;) { sum += mine.receive(); }
+            } catch (const ThreadChannelClosed&) { closed = true; }
+        });
+        const Outcome outcome = world.run([&] {
+            channel.emplace(ThreadChannelOptions{.capacity = 2});
+            for (int i = 1; i <= 10; ++i) { channel->send(i); }
+        });
+        EXPECT_EQ(outcome.kind, trace::OutcomeKind::ok) << outcome.message;
+        EXPECT_EQ(sum, 55);
+        EXPECT_TRUE(closed) << "its owner has ended";
+    }
 }
 
 TEST(SimWorkers, GoWithAFrozenWorld) {  // SW4
