@@ -79,5 +79,6 @@ void add_reported_pool(Builder& add);
 void add_waker_faults(Builder& add);
 void add_scheduler_faults(Builder& add);
 void add_structure_faults(Builder& add);
+void add_bridge_faults(Builder& add);
 
 }  // namespace heddle::prop::planted_bugs

@@ -13,6 +13,7 @@ std::vector<sim::Scenario> planted_scenarios() {
     planted_bugs::add_waker_faults(builder);
     planted_bugs::add_scheduler_faults(builder);
     planted_bugs::add_structure_faults(builder);
+    planted_bugs::add_bridge_faults(builder);
     return std::move(builder.scenarios);
 }
 
