@@ -18,6 +18,7 @@ sim::OracleList all_oracles() {
     list.push_back(make_channel_oracle());
     list.push_back(make_group_oracle());
     list.push_back(make_pool_oracle());
+    list.push_back(make_bridge_oracle());
     return list;
 }
 

@@ -26,6 +26,7 @@ namespace heddle::prop {
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_channel_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_group_oracle();
 [[nodiscard]] std::unique_ptr<sim::Oracle> make_pool_oracle();
+[[nodiscard]] std::unique_ptr<sim::Oracle> make_bridge_oracle();
 
 /// One of each.
 [[nodiscard]] sim::OracleList all_oracles();

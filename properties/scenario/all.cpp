@@ -6,6 +6,7 @@
 #include "heddle/properties/scenario/corpus/corpus.hpp"
 #include "heddle/properties/planted/scenarios.hpp"
 #include "heddle/properties/program/any.hpp"
+#include "heddle/properties/scenario/bridge.hpp"
 #include "heddle/properties/scenario/io.hpp"
 #include "heddle/properties/scenario/sync.hpp"
 #include "heddle/properties/scenario/worked.hpp"
@@ -22,6 +23,7 @@ std::vector<sim::Scenario> list() {
     append(all, demo_scenarios());
     append(all, spec_scenarios());
     append(all, sync_scenarios());
+    append(all, bridge_scenarios());
     append(all, io_scenarios());
     all.push_back(program_scenario());
     append(all, corpus_scenarios());
