@@ -7,14 +7,17 @@
 //   BUG-150  true-async/php-async@0c5cf1e   writes to one file use one position, all at once
 //   BUG-152  true-async/php-async@04f14fc   one failure, a reader and a writer: the second one gets a dead object
 //   BUG-153  tinylabscom/mvm#2593           a framed read that is cancelled loses what it had taken
+//   BUG-175  true-async/php-async#144       a reader sleeps on after the child behind its pipe was killed and waited for
+//   BUG-176  true-async/php-async#287       a worker goes on with memory and descriptor of a file operation that was cancelled
 //
-// The programs are those of core/io; all but BUG-150 run on libuv, too. Connections take four bytes before somebody reads them.
+// The programs are those of core/io; all but BUG-150, BUG-175 and BUG-176 run on libuv, too. Connections take four bytes before somebody reads them.
 // Where chance enters: sim::choose; parts of reads and writes; order and batching of what is ready, the worker pool, polls, who runs next.
 #include <string>
 #include <utility>
 
 #include "heddle/properties/scenario/corpus/corpus.hpp"
 #include "heddle/properties/scenario/corpus/kit.hpp"
+#include "heddle/simreactor/net/child_process.hpp"
 
 namespace heddle::prop::corpus {
 namespace {
@@ -140,6 +143,75 @@ void framed_read_that_is_cancelled() {
     HEDDLE_CHECK(frame == "wxyz");
 }
 
+/// Waits for a signal, having said a word or not.
+class Waiting final : public sim::ChildProgram {
+public:
+    void run(sim::ChildProcess& process) override {
+        if (process.arguments().size() > 1 && !std::exchange(has_said_, true)) {
+            process.write(1, std::as_bytes(std::span(process.arguments()[1])));
+        }
+    }
+
+private:
+    bool has_said_ = false;
+};
+
+void reader_of_a_killed_child() {
+    const Clock clock;
+    outside().machine().add_program("wait", [] { return std::make_unique<Waiting>(); });
+    ChildOptions options{.arguments = {"wait"}, .output = ChildStream::pipe};
+    const bool says = sim::choose(2, "it has said something") == 1;
+    if (says) { options.arguments.emplace_back("x"); }
+    Process child(options);
+    const bool closes = sim::choose(2, "the pipe is closed at once") == 1;
+    auto reader = spawn("reader", [&] {
+        std::string got;
+        const ErrorValue error = caught([&] {
+            char byte = 0;
+            while (child.output().read(&byte, 1) == 1) { got += byte; }
+        });
+        HEDDLE_CHECK(!error || (closes && holds<OperationError>(error)));
+        HEDDLE_CHECK(got == (says ? "x" : ""));
+        HEDDLE_CHECK(clock.is_at(5ms));
+    });
+    auto killer = spawn("killer", [&] {
+        sleep_for(5ms);
+        child.kill(15);
+        if (closes) { child.output().close(); }
+        HEDDLE_CHECK(child.wait() == -15);
+    });
+    join(reader, killer);
+}
+
+void file_operation_that_is_cancelled() {
+    static_cast<void>(outside());  // its disk: a run leaves nothing behind
+    constexpr auto fresh = open_read | open_write | open_create | open_truncate;
+    File file = File::open("/records", {.flags = fresh});
+    file.write(std::string_view("abcd"));
+    file.seek(0);
+    const bool writes = sim::choose(2, "it writes") == 1;
+    std::string memory = writes ? "wxyz" : "....";
+    auto a = spawn("a", [&] {
+        if (writes) {
+            file.write(std::string_view(memory));
+        } else {
+            file.read(std::as_writable_bytes(std::span(memory)));
+        }
+    });
+    sim::anywhere([&] { a.cancel(); });
+    join(a);
+    memory = "####";  // it is somebody else's now, and so is the descriptor
+    file.close();
+    File other = File::open("/others", {.flags = fresh});
+    other.write(std::string_view("o"));
+    sleep_for(1ms);
+    HEDDLE_CHECK(memory == "####");
+    other.seek(0);
+    HEDDLE_CHECK(other.read_all(10) == "o");
+    const std::string left = File::open("/records", {.flags = open_read}).read_all(10);
+    HEDDLE_CHECK(left == "abcd" || (writes && left == "wxyz"));
+}
+
 /// Small enough for a word to wait in.
 sim::Scenario with_small_buffers(sim::Scenario scenario) {
     scenario.world = [before = std::move(scenario.world)](sim::WorldOptions& world) {
@@ -176,6 +248,13 @@ std::vector<sim::Scenario> io_area() {
                      "A framed read that is cancelled at any point leaves what it has taken to the next one.", 2,
                      {value, dispatch, ready, batch, poll, arrival}},
                     framed_read_that_is_cancelled),
+        scenario_of({"corpus/BUG-175", "true-async/php-async#144",
+                     "A reader of a child's pipe hears of its end when the child is killed and waited for.", 3, {value, dispatch, ready, batch, poll}},
+                    reader_of_a_killed_child),
+        scenario_of({"corpus/BUG-176", "true-async/php-async#287",
+                     "A file operation that is cancelled touches neither memory nor file of anybody else, whatever its worker still does.", 3,
+                     {value, dispatch, pool, req_cancel, ready, batch, poll, arrival}},
+                    file_operation_that_is_cancelled),
     };
     for (sim::Scenario& scenario : all) { scenario = with_small_buffers(std::move(scenario)); }
     return all;

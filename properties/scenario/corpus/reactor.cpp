@@ -8,6 +8,7 @@
 //   BUG-124  scylladb/seastar@788c46cb3                                   a completion comes as the loop falls asleep
 //   BUG-125  true-async/php-async#216                                     an idle watch pins a program that is over
 //   BUG-126  scylladb/seastar@25e2487da                                   a hung-up descriptor nobody waits for spins
+//   BUG-177  libuv/libuv#2686                                             one watch of a descriptor, stopped twice, stops another one
 //
 // They are about the simulated outside; on libuv those that need one of its descriptors, threads or children refuse.
 // Where chance enters: sim::choose; order and batching of what is ready, closes, ties of timers, polls, who runs next.
@@ -188,6 +189,33 @@ void hung_up_descriptor_nobody_waits_for() {
     HEDDLE_CHECK(clock.is_at(10ms));
 }
 
+void shared_watch_stopped_twice() {
+    sim::SimReactor& reactor = outside();
+    const int fd = reactor.make_descriptor();
+    const Ref<ReactorEvent> first = ReactorEvent::poll(scheduler(), fd, PollBits::readable);
+    const bool same = sim::choose(2, "both wait for the same") == 0;
+    const PollMask wanted = same ? PollBits::readable : PollBits::writable;
+    const Ref<ReactorEvent> second = ReactorEvent::poll(scheduler(), fd, wanted);
+    const std::uint32_t how = sim::choose(3, "a ends");  // by its timeout / cancelled / with its watch closed
+    const std::uint32_t surplus = sim::choose(3, "surplus stops");
+    auto b = spawn("b", [&] {
+        const Outcome outcome = await_event(*second);
+        HEDDLE_CHECK((static_cast<PollMask>(outcome.value) & wanted) != 0);
+    });
+    auto a = spawn("a", [&] { static_cast<void>(caught([&] { static_cast<void>(wait_bounded(*first, 5ms)); })); });
+    let_all_run();
+    if (how == 1) { a.cancel(); }
+    if (how == 2) { first->close(); }
+    join(a);
+    for (std::uint32_t count = 0; count < surplus; ++count) { first->stop(); }
+    HEDDLE_CHECK(first->loop_refs() == 0);
+    HEDDLE_CHECK(second->loop_refs() == 1);
+    HEDDLE_CHECK(!b.is_completed());
+    reactor.set_ready(fd, wanted);
+    join(b);
+    HEDDLE_CHECK(second->loop_refs() == 0);
+}
+
 }  // namespace
 
 std::vector<sim::Scenario> reactor_area() {
@@ -220,6 +248,10 @@ std::vector<sim::Scenario> reactor_area() {
                      "A descriptor that nobody waits for makes no work, and says what happened to the one who comes.", 2,
                      {value, dispatch, ready, batch, spurious, poll, time}},
                     hung_up_descriptor_nobody_waits_for),
+        scenario_of({"corpus/BUG-177", "libuv/libuv#2686",
+                     "A watch that is stopped more often than it was started takes nothing from another one of its descriptor.", 3,
+                     {value, dispatch, ready, batch, poll}},
+                    shared_watch_stopped_twice),
     };
 }
 
