@@ -308,6 +308,7 @@ private:
     /// What one order leaves behind.
     void conclude(const Lane& lane) {
         const Schedules& schedules = *lane.schedules;
+        report_.faults.add(lane.world.fault_totals());
         if (schedules.reduced() != nullptr) {
             report_.traces += schedules.reduced()->traces();
             report_.redundant += schedules.reduced()->redundant();

@@ -117,6 +117,7 @@ struct Report {
     std::uint64_t cut = 0;        ///< runs that a limit or a violation ended
     std::uint64_t audited = 0;    ///< traces that were looked at for undeclared sharing
     double seconds = 0;
+    FaultTotals faults{};         ///< of the kernel, in the runs of the search alone
     std::vector<Found> violations;
     std::optional<Found> violation{};  ///< the first of them
     bool stopped = false;         ///< a budget or the caller ended it

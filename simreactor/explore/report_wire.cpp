@@ -50,6 +50,10 @@ std::string to_bytes(const Report& report) {
     out.number(report.complete).text(report.rests_on).text(report.reduction).text(report.bound);
     out.number(report.runs).number(report.traces).number(report.redundant).number(report.cut).number(report.audited);
     out.number(std::bit_cast<std::uint64_t>(report.seconds)).number(report.stopped);
+    for (std::size_t kind = 0; kind < static_cast<std::size_t>(FaultKind::count_); ++kind) {
+        const FaultTotals::Count& count = report.faults.of(static_cast<FaultKind>(kind));
+        out.number(count.opportunities).number(count.struck);
+    }
     out.number(report.violations.size());
     for (const Found& found : report.violations) { out.text(to_bytes(found)); }
     out.number(report.seen.size());
@@ -84,6 +88,11 @@ Report report_from(std::string_view bytes) {
     report.audited = in.number();
     report.seconds = std::bit_cast<double>(in.number());
     report.stopped = in.number() != 0;
+    for (std::size_t kind = 0; kind < static_cast<std::size_t>(FaultKind::count_); ++kind) {
+        FaultTotals::Count& count = report.faults.of(static_cast<FaultKind>(kind));
+        count.opportunities = in.number();
+        count.struck = in.number();
+    }
     for (std::uint64_t left = in.number(); left > 0; --left) { report.violations.push_back(found_from(in.text())); }
     if (!report.violations.empty()) { report.violation = report.violations.front(); }
     report.seen.resize(in.number());

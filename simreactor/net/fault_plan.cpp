@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/simreactor/net/fault_plan.hpp"
 
+#include <algorithm>
+
 #include "heddle/core/base/error.hpp"
 
 namespace heddle::sim {
@@ -32,7 +34,7 @@ Faults::Faults(FaultPlan plan, std::uint64_t seed) {
 }
 
 bool Faults::strikes(FaultKind kind, std::string_view machine) {
-    ++asked_[index(kind)];
+    ++totals_.of(kind).opportunities;
     bool any = false;
     for (Rule& at : rules_) {
         if (at.rule.kind != kind || (!at.rule.machine.empty() && at.rule.machine != machine)) { continue; }
@@ -44,16 +46,28 @@ bool Faults::strikes(FaultKind kind, std::string_view machine) {
         ++at.struck;
         any = true;
     }
-    if (any) { ++struck_[index(kind)]; }
+    if (any) { ++totals_.of(kind).struck; }
     return any;
 }
 
-std::string Faults::summary() const {
+void FaultTotals::add(const FaultTotals& other) {
+    for (std::size_t kind = 0; kind < counts_.size(); ++kind) {
+        counts_[kind].opportunities += other.counts_[kind].opportunities;
+        counts_[kind].struck += other.counts_[kind].struck;
+    }
+}
+
+bool FaultTotals::is_empty() const {
+    return std::ranges::all_of(counts_, [](const Count& count) { return count.opportunities == 0; });
+}
+
+std::string FaultTotals::summary() const {
     std::string text;
     for (std::size_t kind = 0; kind < names.size(); ++kind) {
-        if (asked_[kind] == 0) { continue; }
-        text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " " + std::to_string(struck_[kind]) + " of " +
-                std::to_string(asked_[kind]);
+        const Count& count = counts_[kind];
+        if (count.opportunities == 0) { continue; }
+        text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " " + std::to_string(count.struck) + " of " +
+                std::to_string(count.opportunities);
     }
     return text;
 }

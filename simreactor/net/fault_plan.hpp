@@ -5,7 +5,7 @@
 //                                                                                     └── counted either way
 //
 // FP1  Without rules and without an explorer nothing goes wrong.
-// FP2  Every opportunity and every strike is counted by kind: a search that never took a kind can say so.
+// FP2  Every opportunity and every strike is counted by kind: a search that never took a kind can say so (FaultTotals).
 // FP3  A rule draws once per opportunity that it concerns, from a stream of its own: a rule more disturbs no other.
 // Chance enters with the seed, through the ratios; an explorer's answers are choices of kind `fault`, with a label for each kind.
 #pragma once
@@ -54,6 +54,27 @@ struct FaultPlan {
     std::vector<FaultRule> rules{};
 };
 
+/// Opportunities and strikes by kind, of one run or of many.
+class FaultTotals {
+public:
+    struct Count {
+        std::uint64_t opportunities = 0;
+        std::uint64_t struck = 0;
+        friend bool operator==(const Count&, const Count&) = default;
+    };
+
+    [[nodiscard]] Count& of(FaultKind kind) { return counts_[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] const Count& of(FaultKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+    void add(const FaultTotals& other);
+    /// No kind could have struck.
+    [[nodiscard]] bool is_empty() const;
+    /// "connection_reset 3 of 120, disk_full 0 of 7": every kind that could have struck.
+    [[nodiscard]] std::string summary() const;
+
+private:
+    std::array<Count, static_cast<std::size_t>(FaultKind::count_)> counts_{};
+};
+
 /// The plan at work in one run.
 class Faults {
 public:
@@ -64,26 +85,28 @@ public:
     /// One opportunity. @returns true if a rule strikes
     [[nodiscard]] bool strikes(FaultKind kind, std::string_view machine);
     /// An explorer has chosen it.
-    void chosen(FaultKind kind) { ++struck_[index(kind)]; }
+    void chosen(FaultKind kind) {
+        ++totals_.of(kind).struck;
+        ++chosen_count_;
+    }
+    /// So many an explorer has chosen.
+    [[nodiscard]] std::uint64_t chosen_count() const { return chosen_count_; }
 
-    [[nodiscard]] std::uint64_t opportunities(FaultKind kind) const { return asked_[index(kind)]; }
-    [[nodiscard]] std::uint64_t struck(FaultKind kind) const { return struck_[index(kind)]; }
-    /// "connection_reset 3 of 120, disk_full 0 of 7": every kind that could have struck.
-    [[nodiscard]] std::string summary() const;
+    [[nodiscard]] std::uint64_t opportunities(FaultKind kind) const { return totals_.of(kind).opportunities; }
+    [[nodiscard]] std::uint64_t struck(FaultKind kind) const { return totals_.of(kind).struck; }
+    [[nodiscard]] const FaultTotals& totals() const { return totals_; }
+    [[nodiscard]] std::string summary() const { return totals_.summary(); }
 
 private:
-    static constexpr std::size_t index(FaultKind kind) { return static_cast<std::size_t>(kind); }
     struct Rule {
         FaultRule rule;
         Prng prng;
         std::uint64_t seen = 0;
         std::uint64_t struck = 0;
     };
-    using Counts = std::array<std::uint64_t, static_cast<std::size_t>(FaultKind::count_)>;
-
     std::vector<Rule> rules_;
-    Counts asked_{};
-    Counts struck_{};
+    FaultTotals totals_;
+    std::uint64_t chosen_count_ = 0;
 };
 
 }  // namespace heddle::sim

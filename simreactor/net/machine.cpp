@@ -181,6 +181,8 @@ FaultKind Machine::fault(std::initializer_list<FaultKind> kinds, Label object) {
         if (faults.strikes(kind, name_) && struck == FaultKind::count_) { struck = kind; }
     }
     if (struck != FaultKind::count_ || !host_->offers_faults()) { return struck; }
+    const std::uint32_t most = network_.options().chosen_faults_max;
+    if (most != 0 && faults.chosen_count() >= most) { return struck; }
     std::vector<std::string_view> candidates;
     for (const FaultKind kind : kinds) { candidates.push_back(to_string(kind)); }
     const std::uint32_t answer = host_->choose_fault(candidates, object);

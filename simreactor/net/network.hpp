@@ -32,6 +32,8 @@ namespace heddle::sim {
 struct NetworkOptions {
     std::uint64_t seed = 1;  ///< of the fault plan's ratios
     FaultPlan faults{};
+    /// So many an explorer may choose in a run, of all machines together; 0: any number. Those of the plan do not count.
+    std::uint32_t chosen_faults_max = 0;
     Latency link{};                              ///< between two machines, where set_link says nothing else
     std::size_t stream_buffer = 256 * 1024;      ///< bytes that a connection takes before somebody reads them
     std::size_t pipe_buffer = 64 * 1024;

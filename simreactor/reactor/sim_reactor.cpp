@@ -250,9 +250,14 @@ void SimReactor::deliver(Delivery delivery, std::initializer_list<Touch> touches
 
 // ── clock ──
 
-void SimReactor::look_at_clock() { set_now(std::max(now(), round_down(clock_->now(), options_.resolution))); }
+void SimReactor::look_at_clock() { set_now(std::max(now(), round_down(options_.skew.own_of(clock_->now()), options_.resolution))); }
 
 void SimReactor::refresh_clock() { look_at_clock(); }
+
+void SimReactor::set_skew(const ClockSkew& skew) {
+    options_.skew = skew;
+    look_at_clock();
+}
 
 void SimReactor::burn(Duration by) {
     clock_->advance_to(clock_->now() + round_up(by, options_.resolution));
@@ -272,7 +277,7 @@ bool SimReactor::anything_ready() {
 
 /// The nearest deadline or event, which may be over; never if time brings nothing.
 Instant SimReactor::next_by_time() const {
-    return timers_.empty() ? events_.next() : std::min(events_.next(), timers_.first().deadline);
+    return timers_.empty() ? events_.next() : std::min(events_.next(), first_deadline());
 }
 
 Instant SimReactor::next_happening() {
@@ -285,7 +290,7 @@ Instant SimReactor::next_happening() {
 Instant SimReactor::min_latest() {
     Instant least = events_.min_latest();
     // One jitter for all timers: the first one's window is also the first to end.
-    if (!timers_.empty()) { least = std::min(least, options_.timing.latest(timers_.first().deadline)); }
+    if (!timers_.empty()) { least = std::min(least, options_.skew.true_of(options_.timing.latest(timers_.first().deadline))); }
     for (const Ready& at : ready_) {
         if (is_deliverable(at)) { least = std::min(least, at.latest); }
     }

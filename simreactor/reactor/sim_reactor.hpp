@@ -80,6 +80,7 @@ struct SimReactorOptions {
     std::uint64_t ticks_max = 0;                         ///< more in one run is a violation, INV-LIVE-01; 0: no bound
     const char* name = "loop";                           ///< root label; a literal
     VirtualClock* clock = nullptr;                       ///< shared by the nodes of a world; null: a clock of its own
+    ClockSkew skew{};                                    ///< of what this node makes of it
     NetworkOptions network{};                            ///< of a network of its own
     Machine* machine = nullptr;  ///< its kernel, in a network that nodes share; null: one of its own, once it is needed
     IdleHook on_idle{};
@@ -98,6 +99,8 @@ public:
     void configure(Options options);
     [[nodiscard]] const Options& options() const { return options_; }
     void set_chooser(Chooser* chooser) { options_.chooser = chooser; }
+    /// From now on. now() does not go back: a clock that is behind what it showed stands until it has caught up.
+    void set_skew(const ClockSkew& skew);
 
     enum class ResetMode : std::uint8_t {
         destroy,  ///< functions that never ran are destroyed
@@ -169,6 +172,8 @@ public:
 
     /// This node's kernel: its sockets, its network with links, names and faults.
     [[nodiscard]] Machine& machine();
+    /// Null as long as nobody needed one.
+    [[nodiscard]] Machine* machine_if_any();
 
     // ── worker pool ──
 
@@ -331,6 +336,8 @@ private:
     [[nodiscard]] bool timers_due() const { return !timers_.empty() && timers_.first().deadline <= now(); }
     [[nodiscard]] Instant min_latest();
     [[nodiscard]] Instant next_by_time() const;
+    /// In true time, as all that is compared with the world's clock; a timer's deadline is one of the node's own clock.
+    [[nodiscard]] Instant first_deadline() const { return options_.skew.true_of(timers_.first().deadline); }
     [[nodiscard]] bool anything_ready();
 
     // questions and footprints

@@ -175,6 +175,8 @@ detail::SimIo& SimReactor::io() {
 
 Machine& SimReactor::machine() { return io().machine(); }
 
+Machine* SimReactor::machine_if_any() { return io_ != nullptr ? &io_->machine() : nullptr; }
+
 HandleId SimReactor::open_handle(const HandleOptions& options) {
     require_up();
     return io().open_handle(options);

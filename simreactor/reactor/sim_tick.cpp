@@ -154,7 +154,8 @@ Instant SimReactor::choose_wake(Instant first) {
     const auto add = [&](Instant at) {
         if (at > first) { instants_.push_back(at); }
     };
-    timers_.for_each_until(last, [&](const TimerQueue::Entry& entry) { add(entry.deadline); });
+    const ClockSkew& skew = options_.skew;
+    timers_.for_each_until(skew.own_of(last), [&](const TimerQueue::Entry& entry) { add(skew.true_of(entry.deadline)); });
     events_.for_each_until(last, add);
     std::ranges::sort(instants_);
     instants_.erase(std::unique(instants_.begin(), instants_.end()), instants_.end());

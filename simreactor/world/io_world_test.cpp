@@ -311,6 +311,31 @@ TEST(IoWorld, PlanOfFaultsStrikesTheProgram) {
                       EXPECT_EQ(faults.struck(FaultKind::connection_reset), 0U);
                   }),
               "ok");
+    EXPECT_EQ(world.fault_totals().of(FaultKind::connect_refused), (FaultTotals::Count{3, 1}));
+    EXPECT_EQ(world.fault_totals().of(FaultKind::disk_full).struck, 1U);
+}
+
+TEST(IoWorld, ExplorerChoosesNoMoreFaultsThanItMay) {
+    struct Always final : Chooser {
+        std::uint32_t choose(const ChoicePoint& point) override { return point.kind == ChoiceKind::fault ? 1 : 0; }
+    } always;
+    WorldOptions options;
+    options.chooser = &always;
+    options.faults = true;
+    options.network.chosen_faults_max = 3;
+    World world(options);
+    int failed = 0;
+    EXPECT_EQ(run(world,
+                  [&failed] {
+                      for (int count = 0; count < 10; ++count) {
+                          try {
+                              static_cast<void>(resolve_name("localhost"));
+                          } catch (const NameError&) { ++failed; }
+                      }
+                  }),
+              "ok");
+    EXPECT_EQ(failed, 3);
+    EXPECT_EQ(world.fault_totals().of(FaultKind::name_unknown), (FaultTotals::Count{10, 3}));
 }
 
 TEST(IoWorld, PipesDatagramsAndNames) {

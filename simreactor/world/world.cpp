@@ -56,6 +56,7 @@ void World::add_node(std::string_view name, Program program, const NodeOptions& 
     const auto at = nodes_.begin() + static_cast<std::ptrdiff_t>(own_nodes_++);
     Node& node = **nodes_.insert(at, std::make_unique<Node>());
     node.daemon = options.daemon;
+    node.clock = options.clock;
     node.name = name;
     node.program = std::move(program);
 }
@@ -68,6 +69,36 @@ void World::take_nodes() {
         node->name = options_.nodes[i].name;
         node->program = options_.nodes[i].program;
         node->daemon = options_.nodes[i].options.daemon;
+        node->clock = options_.nodes[i].options.clock;
+    }
+}
+
+/// At the start of a run; it keeps it when it is started again.
+void World::set_clock(Node& node) {
+    node.skew = node.clock.skew;
+    const ClockSkew& skew = node.skew;
+    if (skew.ahead < Duration::zero() || skew.drift < -ClockSkew::drift_max || skew.drift > ClockSkew::drift_max) {
+        throw ValueError("world: a node's clock is ahead by zero or more, and drifts by at most half its speed");
+    }
+    if (node.clock.is_chosen) { node.skew = {}; }
+    node.clock_is_set = !node.clock.is_chosen;
+}
+
+/// In the first step of its main coroutine, where a search has other answers to what is asked, too.
+void World::choose_clock(Node& node) {
+    if (std::exchange(node.clock_is_set, true) || options_.chooser == nullptr || !options_.mask.has(ChoiceKind::value)) { return; }
+    const Label at = labels_.point(LabelBook::of(node.name), "clock");
+    if (options_.chooser->choose({ChoiceKind::value, at, 2, {}}) == 0) { return; }
+    node.skew = node.clock.skew;
+    node.reactor->set_skew(node.skew);
+}
+
+/// They are read before anything is buried.
+void World::count_faults() {
+    if (network_ != nullptr) {
+        fault_totals_.add(network_->faults().totals());
+    } else if (const std::unique_ptr<SimReactor>& only = nodes_.front()->reactor; only != nullptr && only->machine_if_any() != nullptr) {
+        fault_totals_.add(only->machine_if_any()->network().faults().totals());
     }
 }
 
@@ -91,6 +122,7 @@ void World::prepare(Node& node, bool alone, std::size_t index) {
     // At most one tick goes with each dispatch, and few more with the end of a run.
     reactor.ticks_max = options_.dispatches_max == 0 ? 0 : 2 * options_.dispatches_max + 1000;
     reactor.network = options_.network;
+    reactor.skew = node.skew;
     if (!alone) {
         reactor.machine = &network_->machine(index);
         reactor.clock = &clock_;
@@ -127,7 +159,10 @@ void World::node_entry(void* argument) {
     World& world = *node.world;
     try {
         const Program& program = &node == world.nodes_.front().get() ? world.first_program_ : node.program;
-        node.runtime->run([&program] { program(); });
+        node.runtime->run([&] {
+            world.choose_clock(node);
+            program();
+        });
     } catch (...) {
         const ErrorValue& known = node.runtime->exit_error();
         node.error = known ? known : ErrorValue(std::current_exception());
@@ -349,6 +384,8 @@ Outcome World::run(const Program& program) {
     prng_ = Prng{options_.seed};
     shown_.clear();
     state_ = 0;
+    nodes_.front()->clock = options_.clock;
+    for (const auto& node : nodes_) { set_clock(*node); }
     for (Oracle* oracle : options_.oracles) { observers_.add(*oracle); }
     for (Observer* observer : options_.observers) { observers_.add(*observer); }
     MemoryWatch* const outer_memory = std::exchange(memory_watch, nullptr);
@@ -365,6 +402,7 @@ Outcome World::run(const Program& program) {
     for (Oracle* oracle : options_.oracles) { oracle->begin(*this); }
     drive(alone);
     Outcome outcome = conclude();
+    count_faults();
     if (memory_watch != nullptr) { memory_->end(); }
     memory_watch = outer_memory;
     if (options_.at_end) { options_.at_end(outcome); }

@@ -12,6 +12,7 @@
 // WD4  The nodes of a world share its clock and the thread; one runs until it has nothing to do but wait, then another may.
 // WD5  Each node has a machine of its own in one network: address 10.0.0.n for the n-th, known by the node's name. A node that
 //      crashes loses its stacks and its heap as a frozen world does, and what it had open; its machine keeps its disk.
+// WD6  Each node has a clock of its own (ClockSkew): what it waits for takes as long as its own clock says.
 // Choice points: all of docs/spec/05-reactor.md, section 8, those of the kernel (simreactor/net), and `node` with several nodes.
 #pragma once
 
@@ -52,8 +53,16 @@ public:
     void on_event(const Event& event) override { (void)event; }
 };
 
+/// What a node makes of the time. The same in each life of a node (restart).
+struct NodeClock {
+    ClockSkew skew{};
+    /// A search decides in each run, when the node begins, whether it has it: choice `value` at "<node>:clock", 0 no, 1 yes.
+    bool is_chosen = false;
+};
+
 struct NodeOptions {
     bool daemon = false;  ///< serves the others: once all of them have ended it is shut down (Runtime::shutdown)
+    NodeClock clock{};
 };
 
 /// A node beside the first one.
@@ -71,6 +80,7 @@ struct WorldOptions {
     ChoiceMask mask = ChoiceMask::all();
     bool faults = false;  ///< the chooser is asked for faults
     NetworkOptions network{};
+    NodeClock clock{};                 ///< the first node's; others have theirs in NodeOptions
     std::vector<NodeProgram> nodes{};  ///< of each run, behind those of World::add_node; so searches have several, too
     Duration resolution = std::chrono::milliseconds(1);
     Duration zombie_timeout = std::chrono::seconds(2);
@@ -119,6 +129,10 @@ public:
     [[nodiscard]] SimReactor& reactor(std::size_t node) { return *nodes_[node]->reactor; }
     /// Links, names and faults of this run.
     [[nodiscard]] Network& network() { return network_ != nullptr ? *network_ : reactor().machine().network(); }
+    /// Opportunities and strikes of the kernel's faults, in all runs of this world so far.
+    [[nodiscard]] const FaultTotals& fault_totals() const { return fault_totals_; }
+    /// What a node's clock makes of the time in this run.
+    [[nodiscard]] const ClockSkew& skew(std::size_t node) const { return nodes_[node]->skew; }
     [[nodiscard]] Machine& machine(std::size_t node) { return network_ != nullptr ? network_->machine(node) : reactor().machine(); }
 
     /// Stops a node at once, where it stands: no destructor runs, no peer is told. Requires: several nodes, and not the one that runs.
@@ -157,6 +171,9 @@ private:
         bool crashed = false;
         bool daemon = false;
         bool told_to_end = false;
+        NodeClock clock{};
+        ClockSkew skew{};  // of this run
+        bool clock_is_set = true;
     };
 
     void violated(const Violation& violation) override;
@@ -168,6 +185,9 @@ private:
     bool idle(Node& node, Instant next);
     Node* pick();
     void end_daemons();
+    void set_clock(Node& node);
+    void choose_clock(Node& node);
+    void count_faults();
     void take_nodes();
     void bury();
     Outcome conclude();
@@ -189,6 +209,7 @@ private:
     Violation violation_;
     std::map<std::uint64_t, std::uint64_t> shown_;  // so far, by coroutine
     std::uint64_t state_ = 0;
+    FaultTotals fault_totals_;
     bool frozen_ = false;
     bool on_host_ = true;
 };

@@ -66,6 +66,35 @@ private:
     std::string where_;
 };
 
+/// By kind: opportunities, strikes. Kinds that could not have struck are left out.
+Json json_of(const sim::FaultTotals& faults) {
+    Json json = Json::object();
+    for (std::size_t index = 0; index < static_cast<std::size_t>(sim::FaultKind::count_); ++index) {
+        const auto kind = static_cast<sim::FaultKind>(index);
+        const sim::FaultTotals::Count& count = faults.of(kind);
+        if (count.opportunities > 0) { json[std::string(sim::to_string(kind))] = {count.opportunities, count.struck}; }
+    }
+    return json;
+}
+
+sim::FaultTotals faults_of(const Json& json, const Reader& in) {
+    sim::FaultTotals faults;
+    if (!json.is_object()) { in.refuse("faults", "an object"); }
+    std::size_t known = 0;
+    for (std::size_t index = 0; index < static_cast<std::size_t>(sim::FaultKind::count_); ++index) {
+        const auto kind = static_cast<sim::FaultKind>(index);
+        const auto at = json.find(std::string(sim::to_string(kind)));
+        if (at == json.end()) { continue; }
+        if (!at->is_array() || at->size() != 2 || !(*at)[0].is_number_unsigned() || !(*at)[1].is_number_unsigned()) {
+            in.refuse("faults", "two numbers for each kind");
+        }
+        faults.of(kind) = {(*at)[0].get<std::uint64_t>(), (*at)[1].get<std::uint64_t>()};
+        ++known;
+    }
+    if (known != json.size()) { in.refuse("faults", "kinds of faults that are known"); }
+    return faults;
+}
+
 Json json_of(const CampaignFile::Order& order) {
     const sim::Report& report = order.report;
     Json json{{"order", order.name},           {"over", order.over},
@@ -75,6 +104,7 @@ Json json_of(const CampaignFile::Order& order) {
               {"redundant", report.redundant}, {"cut", report.cut},
               {"deaths", order.deaths},        {"milliseconds", static_cast<std::uint64_t>(report.seconds * 1000)},
               {"parts", order.parts}};
+    json["faults"] = json_of(report.faults);
     if (order.book) { json["leases"] = Json::parse(sim::to_json(*order.book)); }
     return json;
 }
@@ -117,6 +147,7 @@ CampaignFile file_of(const Json& json, const std::string& where) {
         CampaignFile::Order order = order_of(item);
         if (file.order(order.name) != nullptr) { item.refuse("order", "each order once"); }
         const Json& at = json["orders"][file.orders.size()];
+        if (at.contains("faults")) { order.report.faults = faults_of(at["faults"], item); }
         if (at.contains("leases")) {
             Result<sim::LeaseBook::Snapshot> book = sim::book_from_json(at["leases"].dump(), item.where() + "/leases");
             if (!book) { throw Refused{book.error()}; }

@@ -169,6 +169,7 @@ ExitStatus explore_command(const Invocation& invocation, const Arguments& argume
             }
         }
         fmt::print("{}", summary_of(result, arguments));
+        if (!result.report.faults.is_empty()) { fmt::print("  faults: {}\n", result.report.faults.summary()); }
         if (result.violations.empty()) { fmt::print("{}", risk_of(result.report)); }
         if (result.violations.empty()) { fmt::print("  nothing violated\n"); }
         for (const SearchResult::Violation& violation : result.violations) {

@@ -87,6 +87,7 @@ public:
                 all.report.complete = true;
                 all.report.runs = all.report.traces = all.report.redundant = all.report.cut = 0;
                 all.report.seconds = 0;
+                all.report.faults = {};
                 all.deaths = 0;
             }
             add_report(all.report, order.report);

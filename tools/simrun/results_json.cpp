@@ -111,6 +111,13 @@ std::string explore_json(const SearchResult& result) {
                          {"unseen", estimate_of(risk.unseen)},
                          {"violation_at_most", risk.violation_most}});
     }
+    Json faults = Json::array();
+    for (std::size_t index = 0; index < static_cast<std::size_t>(sim::FaultKind::count_); ++index) {
+        const auto kind = static_cast<sim::FaultKind>(index);
+        const sim::FaultTotals::Count& count = report.faults.of(kind);
+        if (count.opportunities == 0) { continue; }
+        faults.push_back({{"kind", sim::to_string(kind)}, {"opportunities", count.opportunities}, {"struck", count.struck}});
+    }
     const double rate = report.seconds > 0 ? static_cast<double>(report.runs) / report.seconds : 0;
     return text_of({{"scenario", result.scenario},
                     {"seed", result.seed},
@@ -132,6 +139,7 @@ std::string explore_json(const SearchResult& result) {
                     {"schedules_per_second", rate},
                     {"sizes", std::move(sizes)},
                     {"risks", std::move(risks)},
+                    {"faults", std::move(faults)},
                     {"interrupted", result.interrupted},
                     {"violations", std::move(violations)}});
 }

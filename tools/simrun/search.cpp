@@ -236,6 +236,7 @@ private:
         all.traces += report.traces - (again && report.traces > 0 ? 1 : 0);
         all.redundant += report.redundant;
         all.cut += report.cut;
+        all.faults.add(report.faults);
         if (!report.bound.empty()) { all.bound = report.bound; }
         all.sizes.insert(all.sizes.end(), report.sizes.begin(), report.sizes.end());
         all.risks.insert(all.risks.end(), report.risks.begin(), report.risks.end());

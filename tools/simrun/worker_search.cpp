@@ -186,6 +186,7 @@ void add_report(sim::Report& all, sim::Report part) {
     all.traces += part.traces;
     all.redundant += part.redundant;
     all.cut += part.cut;
+    all.faults.add(part.faults);
     all.audited += part.audited;
     all.stopped = all.stopped || part.stopped;
     all.seen.insert(all.seen.end(), part.seen.begin(), part.seen.end());

@@ -129,6 +129,13 @@ void careless() {
     HEDDLE_CHECK(*taken == 0);
 }
 
+/// The world's own faults, which it counts.
+void faulty() {
+    try {
+        static_cast<void>(resolve_name("localhost"));
+    } catch (const NameError&) {}
+}
+
 void throws() {
     if (sim::choose(2) == 1) { throw std::runtime_error("nobody catches this"); }
 }
@@ -195,6 +202,8 @@ std::vector<sim::Scenario> scenarios() {
     list.push_back(scenario("sample/careless", "a cancellation leaves a seat taken", &careless));
     list.push_back(scenario("sample/throws", "an error that nobody takes", &throws));
     list.push_back(scenario("sample/unstable", "a program that remembers its runs", &unstable));
+    list.push_back(scenario("sample/faulty", "a name that may be unknown", &faulty));
+    list.back().world = [](sim::WorldOptions& world) { world.faults = true; };
     list.push_back(scenario("sample/written", "a program as text", nullptr));
     list.back().parameters = {{"program", "letters a and b", "ab", true}};
     list.back().program = [](const sim::Parameters& values) { return written(values.text("program")); };
