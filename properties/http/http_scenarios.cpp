@@ -207,6 +207,7 @@ std::function<void(sim::WorldOptions&)> world_with_services(Mistake mistake) {
         using enum ChoiceKind;
         world.nodes = {{"service", [mistake] { serve(mistake); }, {}}, {"backend", count_orders, {.daemon = true}}};
         world.network.link = sim::Latency::exactly(1ms);
+        world.network.chosen_faults_max = 50;  // else a search that chooses by chance lets nothing through, for ever
         world.faults = true;
         world.mask = {value, fault, ready, batch, dispatch, node, timer_io};
     };

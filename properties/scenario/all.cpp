@@ -8,6 +8,7 @@
 #include "heddle/properties/program/any.hpp"
 #include "heddle/properties/scenario/bridge.hpp"
 #include "heddle/properties/scenario/io.hpp"
+#include "heddle/properties/scenario/registers.hpp"
 #include "heddle/properties/scenario/sync.hpp"
 #include "heddle/properties/scenario/worked.hpp"
 
@@ -25,6 +26,7 @@ std::vector<sim::Scenario> list() {
     append(all, sync_scenarios());
     append(all, bridge_scenarios());
     append(all, io_scenarios());
+    append(all, register_scenarios());
     all.push_back(program_scenario());
     append(all, corpus_scenarios());
     append(all, litmus_scenarios());

@@ -193,6 +193,7 @@ std::function<void(sim::WorldOptions&)> world_with_counter(bool remembers) {
         using enum ChoiceKind;
         world.nodes = {{"server", [remembers] { count_requests(remembers); }, {.daemon = true}}};
         world.network.link = sim::Latency::exactly(1ms);
+        world.network.chosen_faults_max = 8;  // fewer than anybody asks again
         world.faults = true;
         world.mask = {value, fault, ready, batch, dispatch, node, timer_io};
     };
@@ -225,7 +226,10 @@ std::vector<sim::Scenario> io_scenarios() {
 
     all.push_back(scenario("io/datagrams", "a question is asked until it is answered, though datagrams are lost, doubled and late", 2));
     all.back().program = [](const sim::Parameters&) { return sim::Program(ask_again); };
-    all.back().world = [](sim::WorldOptions& world) { world.faults = true; };
+    all.back().world = [](sim::WorldOptions& world) {
+        world.faults = true;
+        world.network.chosen_faults_max = 8;  // fewer than it is asked again
+    };
 
     all.push_back(scenario("io/exactly-once", "a request that is made again until it is answered counts once, on another machine", 2));
     all.back().program = [](const sim::Parameters&) { return adding_client(); };

@@ -68,6 +68,8 @@ const std::vector<Demand>& demands() {
         {.name = "sim_sampled", .unit = "schedules/s", .what = "litmus/yielders:n=10,k=10, samples with vector clocks",
          .value_min = 100'000},
         {.name = "sim_recorded", .unit = "times", .what = "the same, and every event recorded", .value_max = 2},
+        {.name = "world_rate", .unit = "s/s", .what = "virtual seconds of world/registers in a second of CPU time, five machines and their clients",
+         .value_min = 1000},
         {.name = "echo_1", .unit = "us", .what = "TCP echo, 1 connection, CPU time per request", .scale = microseconds,
          .floor_ratio_max = 1.05},
         {.name = "echo_64", .unit = "us", .what = "TCP echo, 64 connections, CPU time per request", .scale = microseconds,

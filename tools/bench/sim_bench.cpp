@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many schedules a second the simulator runs: every interleaving of small programs with nothing recorded, samples of a larger one with
-// vector clocks, and what recording adds to those.
+// vector clocks, and what recording adds to those; how fast time goes by in a world of several machines.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "heddle/core/heddle.hpp"
 #include "heddle/properties/litmus/litmus.hpp"
+#include "heddle/properties/scenario/registers.hpp"
 #include "heddle/simreactor/chooser/random.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
 #include "heddle/simreactor/explore/trace_watch.hpp"
@@ -120,10 +121,27 @@ void measure_recording(benchmark::State& state) {
     report_median(state, ratios);
 }
 
+/// A key-value store on five machines, each client with an operation a second, through partitions and crashes.
+void measure_world(benchmark::State& state) {
+    constexpr int virtual_seconds = 2000;
+    const sim::Program program = prop::register_clients({.span = std::chrono::seconds(virtual_seconds)});
+    std::vector<double> rates;
+    for (auto lap : state) {
+        sim::WorldOptions options;
+        prop::world_with_registers(prop::RegisterMistake::none)(options);
+        sim::World world(options);
+        const double began = cpu_seconds();
+        if (world.run(program).kind != trace::OutcomeKind::ok) { state.SkipWithError("the store did not keep its word"); }
+        rates.push_back(virtual_seconds / (cpu_seconds() - began));
+    }
+    report_median(state, rates);
+}
+
 }  // namespace
 
 void register_simulation() {
     benchmark::RegisterBenchmark("sim_rate/ours", measure_schedules)->Iterations(5);
+    benchmark::RegisterBenchmark("world_rate/ours", measure_world)->Iterations(5);
     benchmark::RegisterBenchmark("sim_lock/ours", measure_lock)->Iterations(5);
     benchmark::RegisterBenchmark("sim_sampled/ours", measure_samples)->Iterations(5);
     benchmark::RegisterBenchmark("sim_recorded/ours", measure_recording)->Iterations(5);
