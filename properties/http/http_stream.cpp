@@ -23,7 +23,8 @@ public:
     std::size_t feed(std::string_view bytes) {
         const std::size_t taken = http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
         if (is_complete_) { return taken; }
-        if (refusal_) { throw MessageError(*refusal_, refusal_ == MessageError::Reason::body_too_long ? "the body is too long" : "the head is too long"); }
+        if (refusal_ == MessageError::Reason::body_too_long) { throw MessageError(*refusal_, "the body is too long"); }
+        if (refusal_) { throw MessageError(*refusal_, "the head is too long"); }
         const auto code = static_cast<http_errno>(parser_.http_errno);
         if (code == HPE_HEADER_OVERFLOW) { throw MessageError(MessageError::Reason::head_too_long, "the head is too long"); }
         if (code != HPE_OK) { throw MessageError(MessageError::Reason::malformed, http_errno_description(code)); }

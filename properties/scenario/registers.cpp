@@ -250,7 +250,8 @@ private:
 
 /// `usual`, more or less.
 Duration about(sim::Prng& chance, Duration usual) {
-    return Duration(static_cast<std::int64_t>(chance.between(static_cast<std::uint64_t>(usual.count() / 2), static_cast<std::uint64_t>(usual.count() * 3 / 2))));
+    const auto half = static_cast<std::uint64_t>(usual.count() / 2);
+    return Duration(static_cast<std::int64_t>(chance.between(half, 3 * half)));
 }
 
 class Client {
@@ -367,10 +368,12 @@ std::function<void(sim::WorldOptions&)> world_with_registers(RegisterMistake mis
         world.network.link = sim::Latency::exactly(2ms);
         world.network.late_by = 30ms;
         world.network.chosen_faults_max = 20;
-        for (const auto& [kind, ratio] : {std::pair(sim::FaultKind::datagram_lost, sim::Ratio{1, 200}), std::pair(sim::FaultKind::datagram_doubled, sim::Ratio{1, 200}),
-                                          std::pair(sim::FaultKind::datagram_late, sim::Ratio{1, 200}), std::pair(sim::FaultKind::disk_error, sim::Ratio{1, 1000}),
-                                          std::pair(sim::FaultKind::disk_full, sim::Ratio{1, 1000}), std::pair(sim::FaultKind::flush_failed, sim::Ratio{1, 1000}),
-                                          std::pair(sim::FaultKind::short_read, sim::Ratio{1, 20})}) {
+        using Kind = sim::FaultKind;
+        using Rate = std::pair<Kind, sim::Ratio>;
+        for (const auto& [kind, ratio] :
+             {Rate{Kind::datagram_lost, {1, 200}}, Rate{Kind::datagram_doubled, {1, 200}}, Rate{Kind::datagram_late, {1, 200}},
+              Rate{Kind::disk_error, {1, 1000}}, Rate{Kind::disk_full, {1, 1000}}, Rate{Kind::flush_failed, {1, 1000}},
+              Rate{Kind::short_read, {1, 20}}}) {
             world.network.faults.rules.push_back({.kind = kind, .ratio = ratio});
         }
         world.faults = true;
@@ -383,7 +386,8 @@ std::vector<sim::Scenario> register_scenarios() {
     std::vector<sim::Scenario> all(1);
     sim::Scenario& registers = all.front();
     registers.name = "world/registers";
-    registers.about = "a key-value store on five machines through partitions, crashes and lost datagrams: nobody sees anything older than was seen before";
+    registers.about =
+        "a key-value store on five machines, through partitions and crashes: nobody sees anything older than was seen before";
     registers.parameters.push_back({"seconds", "of trouble", "3", false, 1, 10'000'000});
     registers.program = [](const sim::Parameters& parameters) {
         return register_clients({.span = std::chrono::seconds(parameters.integer("seconds")), .pause = 500ms, .calm = 1s});
