@@ -72,6 +72,7 @@ void SimReactor::configure(Options options) {
     clock_ = options_.clock == nullptr ? &own_clock_ : options_.clock;
     set_resolution(options_.resolution);
     if (options_.machine != nullptr) { io_ = std::make_unique<detail::SimIo>(*this, options_.machine); }
+    if (options_.clock != nullptr) { look_at_clock(); }  // a node that is started again begins in the world's present
 }
 
 void SimReactor::startup(ReactorSink& sink) {
