@@ -372,7 +372,7 @@ std::function<void(sim::WorldOptions&)> world_with_registers(RegisterMistake mis
         using Rate = std::pair<Kind, sim::Ratio>;
         for (const auto& [kind, ratio] :
              {Rate{Kind::datagram_lost, {1, 200}}, Rate{Kind::datagram_doubled, {1, 200}}, Rate{Kind::datagram_late, {1, 200}},
-              Rate{Kind::disk_error, {1, 1000}}, Rate{Kind::disk_full, {1, 1000}}, Rate{Kind::flush_failed, {1, 1000}},
+              Rate{Kind::disk_error, {1, 200}}, Rate{Kind::disk_full, {1, 50}}, Rate{Kind::flush_failed, {1, 50}},
               Rate{Kind::short_read, {1, 20}}}) {
             world.network.faults.rules.push_back({.kind = kind, .ratio = ratio});
         }
