@@ -7,6 +7,7 @@
 //   events ─────▶ what happened, for people and viewers           optional
 //   outcome ────▶ how it ended                                    what a replay has to reach
 //   hash ───────▶ rolling, with check-points                      says that two runs are one
+//   door ───────▶ what crossed the Reactor door                   leads a simulated world the way that libuv went
 //
 // T1  A trace names things by label text, never by address, id or line. `outcome.file` and `.line` stand for messages
 //     alone and are never compared.
@@ -26,10 +27,13 @@
 #include "heddle/core/base/time.hpp"
 #include "heddle/core/seam/chooser.hpp"
 #include "heddle/core/seam/event.hpp"
+#include "heddle/traces/door.hpp"
 
 namespace heddle::trace {
 
 inline constexpr std::string_view format_name = "heddle-trace";
+/// Of a trace with the crossings of a reactor's door, and of every other one: whoever knows the first version alone reads those still.
+inline constexpr std::uint32_t door_format_version = 2;
 inline constexpr std::uint32_t format_version = 1;
 
 /// Who may run next (docs/spec/01-scheduler.md): the production ring, or any ready coroutine.
@@ -190,6 +194,7 @@ struct RunHash {
 };
 
 struct Trace {
+    std::uint32_t version = format_version;  ///< door_format_version if, and only if, it has crossings of the door, or lost them
     Recipe recipe;
     std::vector<Decision> decisions;
     Constraints constraints;
@@ -197,6 +202,8 @@ struct Trace {
     RunHash hash;
     std::vector<TraceEvent> events;    ///< empty where none were kept
     std::uint64_t events_omitted = 0;  ///< later ones that a limit kept out of `events`
+    std::vector<DoorEntry> door{};     ///< of a flight recorder; empty where none stood at the door
+    std::uint64_t door_omitted = 0;    ///< earlier ones that the ring has lost: it cannot be replayed then
 
     friend bool operator==(const Trace&, const Trace&) = default;
 };

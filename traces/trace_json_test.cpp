@@ -104,8 +104,16 @@ TEST(TraceJson, NamesFileLinePointerExpectationAndFinding) {
     const std::string text = to_json(full_trace());
     EXPECT_EQ(refusal(replaced(text, R"("choose": 1)", R"("choose": "1")")),
               "t.json:29: /decisions/0/choose: expected an integer from 0 to 4294967295, found \"1\"");
-    EXPECT_EQ(refusal(replaced(text, R"("version": 1)", R"("version": 2)")),
-              "t.json:3: /version: expected 1, the version that this program reads, found 2");
+    EXPECT_EQ(refusal(replaced(text, R"("version": 2)", R"("version": 3)")),
+              "t.json:3: /version: expected 1 or 2, the versions that this program reads, found 3");
+    EXPECT_EQ(refusal(replaced(text, R"("version": 2)", R"("version": 1)")),
+              "t.json: /version: expected 2, as there is a door, found 1");
+    EXPECT_EQ(refusal(replaced(to_json(small_trace()), R"("version": 1)", R"("version": 2)")),
+              "t.json: /version: expected 1, as there is no door, found 2");
+    EXPECT_EQ(refusal(replaced(text, R"("flags": "pending hidden")", R"("flags": "hidden pending")")),
+              "t.json:74: /door/0/flags: expected words such as \"pending\", in order, with a blank between two, found \"hidden pending\"");
+    EXPECT_EQ(refusal(replaced(text, R"("bytes": "00ff61")", R"("bytes": "00ff6")")),
+              "t.json:74: /door/0/bytes: expected lower-case hexadecimal digits, two a byte, as a string, found \"00ff6\"");
     EXPECT_EQ(refusal(replaced(text, R"("format": "heddle-trace")", R"("format": "other")")),
               "t.json:2: /format: expected \"heddle-trace\", found \"other\"");
     EXPECT_EQ(refusal(replaced(text, R"("clients": "3")", R"("clients": 3)")),

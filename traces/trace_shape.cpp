@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/traces/trace_shape.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -159,6 +161,59 @@ struct RecordName {
     static Scalar show(RecordKind value) { return {Scalar::Type::text, to_string(value), 0}; }
 };
 
+struct DoorName : Choice<DoorKind, last_of<DoorKind>> {
+    static constexpr std::string_view expected = "the name of a crossing, such as \"submit\"";
+};
+
+/// Words of DoorFlag in their order, with a blank between two.
+struct DoorFlags {
+    static constexpr std::string_view expected = "words such as \"pending\", in order, with a blank between two";
+    static Scalar show(std::uint32_t value) {
+        std::string text;
+        for (std::size_t bit = 0; bit < std::size(door_flag_words); ++bit) {
+            if ((value >> bit & 1U) != 0) { text += (text.empty() ? "" : " ") + std::string(door_flag_words[bit]); }
+        }
+        return {Scalar::Type::text, text, 0};
+    }
+    static bool read(const Scalar& from, std::uint32_t& to) {
+        if (from.type != Scalar::Type::text) { return false; }
+        to = 0;
+        for (std::size_t at = 0; at < from.text.size();) {
+            const std::size_t end = std::min(from.text.find(' ', at), from.text.size());
+            for (std::size_t bit = 0; bit < std::size(door_flag_words); ++bit) {
+                if (from.text.substr(at, end - at) == door_flag_words[bit]) { to |= 1U << bit; }
+            }
+            at = end + 1;
+        }
+        return show(to).text == from.text;  // F2: one spelling
+    }
+};
+
+struct Bytes {
+    static constexpr std::string_view expected = "lower-case hexadecimal digits, two a byte, as a string";
+    static constexpr std::string_view digits = "0123456789abcdef";
+    static Scalar show(const std::string& value) {
+        std::string text;
+        text.reserve(value.size() * 2);
+        for (const char c : value) {
+            text += digits[static_cast<unsigned char>(c) >> 4];
+            text += digits[static_cast<unsigned char>(c) & 15];
+        }
+        return {Scalar::Type::text, std::move(text), 0};
+    }
+    static bool read(const Scalar& from, std::string& to) {
+        if (from.type != Scalar::Type::text || from.text.size() % 2 != 0) { return false; }
+        to.clear();
+        for (std::size_t at = 0; at < from.text.size(); at += 2) {
+            const std::size_t high = digits.find(from.text[at]);
+            const std::size_t low = digits.find(from.text[at + 1]);
+            if (high == std::string_view::npos || low == std::string_view::npos) { return false; }
+            to += static_cast<char>(high * 16 + low);
+        }
+        return true;
+    }
+};
+
 struct ModeName : Text {
     static constexpr std::string_view expected = "a mode label, such as \"faithful\" or \"any+jitter\"";
     static bool read(const Scalar& from, std::string& to) {
@@ -239,20 +294,8 @@ Field map(std::string_view name, bool is_required) {
 template <const auto& constant>
 Field fixed(std::string_view name, std::string_view expected) {
     Field field{.name = name, .required = true, .expected = expected};
-    field.read = [](void*, const Scalar& value) {
-        if constexpr (std::is_convertible_v<decltype(constant), std::string_view>) {
-            return value.type == Scalar::Type::text && value.text == constant;
-        } else {
-            return value.type == Scalar::Type::integer && value.integer == std::int64_t{constant};
-        }
-    };
-    field.show = [](const void*) {
-        if constexpr (std::is_convertible_v<decltype(constant), std::string_view>) {
-            return Scalar{Scalar::Type::text, std::string(constant), 0};
-        } else {
-            return Scalar{Scalar::Type::integer, {}, std::int64_t{constant}};
-        }
-    };
+    field.read = [](void*, const Scalar& value) { return value.type == Scalar::Type::text && value.text == constant; };
+    field.show = [](const void*) { return Scalar{Scalar::Type::text, std::string(constant), 0}; };
     return field;
 }
 
@@ -378,6 +421,35 @@ const Shape& event_shape() {
     return shape;
 }
 
+const Shape& door_shape() {
+    static const std::array fields{
+        scalar<&DoorEntry::at, Nanoseconds>("ns", required),
+        scalar<&DoorEntry::kind, DoorName>("kind", required),
+        scalar<&DoorEntry::what, Text>("what", optional),
+        scalar<&DoorEntry::source, Unsigned64>("source", optional),
+        scalar<&DoorEntry::handle, Unsigned64>("handle", optional),
+        scalar<&DoorEntry::value, Signed64>("value", optional),
+        scalar<&DoorEntry::error, Line>("error", optional),
+        scalar<&DoorEntry::flags, DoorFlags>("flags", optional),
+        scalar<&DoorEntry::count, Count32>("count", optional),
+        scalar<&DoorEntry::peers, Text>("peers", optional),
+        scalar<&DoorEntry::bytes, Bytes>("bytes", optional),
+    };
+    static const Shape shape{"a crossing", fields};
+    return shape;
+}
+
+struct Version {
+    static constexpr std::string_view expected = "1 or 2, the versions that this program reads";
+    static bool read(const Scalar& from, std::uint32_t& to) {
+        const bool valid = from.type == Scalar::Type::integer &&
+                           (from.integer == format_version || from.integer == door_format_version);
+        to = valid ? static_cast<std::uint32_t>(from.integer) : format_version;
+        return valid;
+    }
+    static Scalar show(std::uint32_t value) { return {Scalar::Type::integer, {}, std::int64_t{value}}; }
+};
+
 bool is_power_of_two(std::uint64_t value) { return std::has_single_bit(value); }
 
 }  // namespace
@@ -398,7 +470,7 @@ std::string Shape::names() const {
 const Shape& trace_shape() {
     static const std::array fields{
         fixed<format_name>("format", "\"heddle-trace\""),
-        fixed<format_version>("version", "1, the version that this program reads"),
+        scalar<&Trace::version, Version>("version", required),
         object<&Trace::recipe>("recipe", required, recipe_shape()),
         array<&Trace::decisions>("decisions", required, decision_shape()),
         object<&Trace::constraints>("constraints", optional, constraints_shape()),
@@ -406,6 +478,8 @@ const Shape& trace_shape() {
         object<&Trace::hash>("hash", required, hash_shape()),
         array<&Trace::events>("events", optional, event_shape()),
         scalar<&Trace::events_omitted, Unsigned64>("events_omitted", optional),
+        array<&Trace::door>("door", optional, door_shape()),
+        scalar<&Trace::door_omitted, Unsigned64>("door_omitted", optional),
     };
     static const Shape shape{"a trace", fields};
     return shape;
@@ -426,6 +500,11 @@ std::optional<Inconsistency> find_inconsistency(const Trace& trace) {
     if (trace.recipe.latency_min > trace.recipe.latency_max) {
         return Inconsistency{"/recipe/latency_max_ns", "no less than latency_min_ns",
                              std::to_string(trace.recipe.latency_max.count())};
+    }
+    const bool has_door = !trace.door.empty() || trace.door_omitted != 0;
+    if (has_door != (trace.version == door_format_version)) {
+        return Inconsistency{"/version", has_door ? "2, as there is a door" : "1, as there is no door",
+                             std::to_string(trace.version)};
     }
     const bool violated = is_failure(trace.outcome.kind);
     if (violated == trace.outcome.invariant.empty()) {

@@ -142,12 +142,18 @@ void World::prepare(Node& node, bool alone, std::size_t index) {
     runtime.hand_over = options_.hand_over;
     runtime.pool_contexts = options_.pool_contexts;
     runtime.shares_thread = !alone;
+    if (node.runtime && (options_.door || node.door)) {  // a runtime keeps its reactor for life
+        node.runtime = nullptr;
+        node.door = nullptr;
+        node.reactor = nullptr;
+    }
     if (node.runtime) {
         node.reactor->configure(std::move(reactor));
         node.runtime->scheduler().renew(runtime);
     } else {
         node.reactor = std::make_unique<SimReactor>(std::move(reactor));
-        node.runtime = std::make_unique<Runtime>(*node.reactor, runtime);
+        if (options_.door) { node.door = options_.door(*node.reactor); }
+        node.runtime = std::make_unique<Runtime>(node.door ? *node.door : static_cast<Reactor&>(*node.reactor), runtime);
     }
     node.stack = stacks_->acquire();
     if (memory_watch != nullptr) { memory_watch->main_stack(node.runtime->scheduler(), node.stack); }
@@ -178,6 +184,7 @@ void World::crash(std::size_t index) {
     network_->machine(index).crash();
     node.fiber.destroy();
     static_cast<void>(node.runtime.release());  // as in bury: leaked knowingly, with everything that it refers to
+    static_cast<void>(node.door.release());
     node.reactor->reset(SimReactor::ResetMode::abandon);
     static_cast<void>(node.reactor.release());
     node.finished = node.crashed = true;
@@ -299,6 +306,7 @@ void World::bury() {
         if (node->crashed) { continue; }
         node->fiber.destroy();
         static_cast<void>(node->runtime.release());
+        static_cast<void>(node->door.release());
         node->reactor->reset(SimReactor::ResetMode::abandon);
         static_cast<void>(node->reactor.release());
     }

@@ -97,6 +97,8 @@ struct WorldOptions {
     /// Called on the host's stack when the run is over and labels are still known: the moment to take a trace.
     std::function<void(const Outcome&)> at_end{};
     std::function<void()> on_violation{};  ///< called where it happened, before the world freezes: for debuggers
+    /// What stands between a node's runtime and its reactor; null: nothing. Called at the beginning of each run, for each node.
+    std::function<std::unique_ptr<Reactor>(SimReactor&)> door{};
     bool name_points = true;    ///< RuntimeOptions of the same name; off only where neither chooser nor observers ask for names
     bool hand_over = true;      ///< RuntimeOptions of the same name
     bool pool_contexts = true;
@@ -157,6 +159,7 @@ private:
         std::string_view name;
         Program program;
         std::unique_ptr<SimReactor> reactor;
+        std::unique_ptr<Reactor> door;  // in front of it, where the options ask for one
         std::unique_ptr<Runtime> runtime;
         Fiber fiber;
         Fiber* parked = nullptr;  // where it waits for the other nodes

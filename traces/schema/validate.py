@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks traces against trace.v1.schema.json with a validator that knows nothing of our own reader.
+"""Checks traces against the schema of their version, trace.v1.schema.json or trace.v2.schema.json, with a validator that knows nothing of our own reader.
 
 usage: validate.py --corpus FOLDER [--samples PROGRAM]
 
@@ -19,7 +19,7 @@ import tempfile
 
 import jsonschema
 
-SCHEMA = pathlib.Path(__file__).with_name("trace.v1.schema.json")
+VERSIONS = (1, 2)
 
 
 def load(path):
@@ -110,7 +110,7 @@ def broken_copies(trace, required):
     for wrong in (None, 1, "text", [], [trace], {}):
         yield f"{wrong!r:.20} as a trace", wrong
     for path, wrong in {
-        ("version",): 2,
+        ("version",): 3,
         ("version",): "1",
         ("format",): "other",
         ("recipe", "seed"): "007",
@@ -125,6 +125,9 @@ def broken_copies(trace, required):
         ("outcome", "mode"): "any+luck",
         ("events", 0, "kind"): "danced",
         ("hash", "value"): "123",
+        ("door", 0, "kind"): "knocked",
+        ("door", 0, "flags"): "hidden pending",
+        ("door", 0, "bytes"): "0",
     }.items():
         bad = copy.deepcopy(trace)
         at(bad, path[:-1])[path[-1]] = wrong
@@ -137,15 +140,24 @@ def main():
     parser.add_argument("--samples", type=pathlib.Path, help="program that writes sample traces into a folder")
     arguments = parser.parse_args()
 
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    schemas = {}
+    for version in VERSIONS:
+        path = pathlib.Path(__file__).with_name(f"trace.v{version}.schema.json")
+        schemas[version] = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schemas[version])
+    validators = {version: jsonschema.Draft202012Validator(schema) for version, schema in schemas.items()}
+    latest = VERSIONS[-1]
     failures = []
+
+    def validator_for(trace):
+        version = trace.get("version") if isinstance(trace, dict) else None
+        return validators.get(version if isinstance(version, int) else latest, validators[latest])
 
     def check(paths):
         for path in paths:
             try:
-                found = problem(validator, load(path))
+                trace = load(path)
+                found = problem(validator_for(trace), trace)
             except ValueError as error:
                 found = str(error)
             if found:
@@ -162,13 +174,16 @@ def main():
             used = {name for path in samples for name in used_by(load(path))}
             # Words that only choose between worlds or ends: the samples show one or two of each.
             free = ("/recipe/order=", "/recipe/time=", "/outcome/kind=", "/outcome/mode=", "/constraints/values/*/kind=")
-            for name in named_by_schema(schema):
-                if name not in used and not name.startswith(free):
-                    failures.append(f"{SCHEMA.name}: {name} is in no sample")
+            # The latest version has all members and words of the earlier ones.
+            for version, schema in schemas.items():
+                for name in named_by_schema(schema):
+                    if name not in used and not name.startswith(free):
+                        failures.append(f"version {version}: {name} is in no sample")
 
             full = load(pathlib.Path(folder) / "full.trace.json")
 
             def required(path):
+                schema = schemas[latest]
                 part = resolved(schema, schema)
                 for key in path:
                     part = resolved(schema, part["items"] if isinstance(key, int) else part["properties"][key])
@@ -176,8 +191,8 @@ def main():
 
             for what, bad in broken_copies(full, required):
                 refused += 1
-                if problem(validator, bad) is None:
-                    failures.append(f"{SCHEMA.name}: accepts {what}")
+                if problem(validator_for(bad), bad) is None:
+                    failures.append(f"version {latest}: accepts {what}")
 
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -74,6 +74,22 @@ namespace heddle::trace::testing {
          .b = -1},
     };
     trace.events_omitted = 2;
+    trace.version = door_format_version;
+    trace.door = {
+        {.at = Instant{1'000'000},
+         .kind = DoorKind::submit,
+         .what = "read",
+         .source = 3,
+         .handle = 2,
+         .value = -1,
+         .error = 104,
+         .flags = door_pending | door_hidden,
+         .count = 7,
+         .peers = "127.0.0.1:80 127.0.0.1:4711",
+         .bytes = std::string("\0\xff\x61", 3)},
+        {.at = Instant{2'000'000}, .kind = DoorKind::tick_end},
+    };
+    trace.door_omitted = 5;
     return trace;
 }
 

@@ -26,6 +26,10 @@ Trace every_kind() {
         trace.decisions.push_back({.at = "point", .kind = kind, .choose = 1, .count = 2});
     }
     trace.hash.events = trace.events.size();
+    trace.version = door_format_version;
+    for (int i = 0; i < static_cast<int>(DoorKind::count_); ++i) {
+        trace.door.push_back({.kind = static_cast<DoorKind>(i)});
+    }
     return trace;
 }
 
