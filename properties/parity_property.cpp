@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(Program, ParityOf, testing::ValuesIn(programs),
 /// Two writes of one handle, a timer each for two sleepers, an answer to a question.
 void orderly(Side& side) {
     Pair pair = connected();
-    const std::string large(4 * 1024 * 1024, 'l');
+    const std::string large(16 * 1024 * 1024, 'l');  // more than a kernel takes at once
     const auto first = spawn([&] { pair.client.write(large); });
     const auto second = spawn([&] { pair.client.write("second"); });
     const auto early = spawn([&] { sleep_for(3ms); side.say("early"); });

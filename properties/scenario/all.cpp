@@ -22,6 +22,7 @@ void append(std::vector<sim::Scenario>& all, std::vector<sim::Scenario> more) {
 std::vector<sim::Scenario> list() {
     std::vector<sim::Scenario> all;
     append(all, demo_scenarios());
+    append(all, flight_scenarios());
     append(all, spec_scenarios());
     append(all, sync_scenarios());
     append(all, bridge_scenarios());

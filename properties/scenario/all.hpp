@@ -17,5 +17,6 @@ namespace heddle::prop {
 
 [[nodiscard]] std::vector<sim::Scenario> spec_scenarios();
 [[nodiscard]] std::vector<sim::Scenario> demo_scenarios();
+[[nodiscard]] std::vector<sim::Scenario> flight_scenarios();
 
 }  // namespace heddle::prop

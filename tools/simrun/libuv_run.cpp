@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --reactor libuv: a scenario on the real reactor, recorded and without a chooser.
+// run --reactor libuv: a scenario on the real reactor, recorded and without a chooser, and with a flight recorder at its door.
 #include "heddle/tools/simrun/detail/libuv_run.hpp"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "heddle/tools/simrun/detail/invocation.hpp"
 #include "heddle/tools/simrun/detail/progress.hpp"
 #include "heddle/tools/simrun/detail/worker_search.hpp"
+#include "heddle/traces/flight_recorder.hpp"
 #include "heddle/traces/trace_recorder.hpp"
 
 #if defined(__has_feature)
@@ -66,7 +67,7 @@ public:
         options.dispatches_max = wanted.dispatches_max;
         options.hand_over = wanted.hand_over;
         options.pool_contexts = wanted.pool_contexts;
-        runtime_ = std::make_unique<Runtime>(reactor_, options);
+        runtime_ = std::make_unique<Runtime>(flight_, options);
     }
 
     trace::Trace run(const trace::Recipe& recipe) {
@@ -78,7 +79,12 @@ public:
         on_caller_ = true;
         exchange_ambient_scheduler(outer);
         exchange_violation_sink(outer_sink);
-        return recorder_.take(recipe, outcome());
+        trace::Trace trace = recorder_.take(recipe, outcome());
+        trace::Trace door = flight_.take({});
+        trace.version = door.version;
+        trace.door = std::move(door.door);
+        trace.door_omitted = door.door_omitted;
+        return trace;
     }
 
     [[nodiscard]] bool frozen() const { return frozen_; }
@@ -142,6 +148,8 @@ private:
     trace::TraceRecorder recorder_;
     ObserverList observers_;
     real::UvReactor reactor_;
+    // With events and bytes the text stays below what read_trace takes.
+    trace::FlightRecorder flight_{reactor_, {.crossings_max = 200'000, .bytes_max = std::size_t{4} << 20, .keep_bytes = true}};
     std::unique_ptr<Runtime> runtime_;
     StackPool stacks_{{.size = std::size_t{256} * 1024}};
     Fiber caller_;

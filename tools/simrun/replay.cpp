@@ -4,6 +4,7 @@
 //   strict    ── divergence, or another end ──▶ status 3, the first difference with its neighbours
 //   continue  ── whatever no longer fits is answered as well as it can be ──▶ the status of what happened
 //
+// A trace of a flight recorder leads the simulated world the way that libuv went, strictly (simreactor/world/flight_follower.hpp).
 // --update runs the trace as `continue` and writes what happened in its place, with events if it had some.
 #include <fmt/format.h>
 
@@ -122,6 +123,24 @@ void replay_adaptively(const Subject& subject, const trace::Trace& trace, const 
     report.runs = result->runs;
 }
 
+/// What crossed the door on libuv, crossing by crossing.
+void replay_the_flight(const Subject& subject, const trace::Trace& trace, const Arguments& arguments, ReplayReport& report) {
+    if (const std::optional<std::string> why = sim::why_not_followed(trace); why) {
+        throw UnusableInput{{report.file + ": /door", "a recording from its beginning, to be replayed", *why}};
+    }
+    sim::RunRecording how;
+    if (arguments.trap) {
+        how.on_violation = [] { static_cast<void>(std::raise(SIGTRAP)); };
+    }
+    sim::FlightReplay flight = sim::replay_flight(subject.call, trace, how);
+    report.is_flight = true;
+    report.crossings = flight.met;
+    report.held = flight.held;
+    report.result.trace = std::move(flight.trace);
+    report.result.reproduced = flight.reproduced;
+    if (flight.divergence) { report.result.divergence_text = flight.divergence->text(); }
+}
+
 /// "…, found …; before it …, after it …" on lines of their own.
 std::string on_lines(std::string text) {
     for (const std::string_view mark : {": expected ", ", found ", "; before it ", ", after it "}) {
@@ -154,6 +173,10 @@ void tell_divergence(const trace::Trace& trace, const ReplayReport& report) {
         if (trace.constraints.empty() && !trace.decisions.empty()) { fmt::print("  the trace has no constraints; simrun shrink finds them\n"); }
         return;
     }
+    if (report.is_flight && !result.divergence_text.empty()) {
+        fmt::print("DIVERGED from the recording at {}", result.divergence_text);
+        return;
+    }
     if (result.divergence) {
         fmt::print("DIVERGED {}\n\n", on_lines(result.divergence_text));
         trace::RenderOptions options;
@@ -172,7 +195,12 @@ void tell(const Invocation& invocation, const Arguments& arguments, const trace:
     const sim::ReplayResult& result = report.result;
     if (trace.recipe.reactor == "libuv") { fmt::print("recorded on libuv; replayed in a simulated world\n\n"); }
     if (report.diverged) { return tell_divergence(trace, report); }
-    const std::string_view same = result.same_hash    ? ", bit for bit the recorded run"
+    if (report.is_flight) {
+        fmt::print("met all {} crossings of the reactor's door in their order; {} completions were held back for it\n\n", report.crossings,
+                   report.held);
+    }
+    const std::string_view same = report.is_flight     ? ""
+                                  : result.same_hash    ? ", bit for bit the recorded run"
                                   : result.reproduced ? ", by another run than the recorded one"
                                                       : "";
     const bool violated = trace::is_failure(result.trace.outcome.kind);
@@ -208,13 +236,16 @@ ExitStatus replay_command(const Invocation& invocation, const Arguments& argumen
     const trace::Trace trace = read_input(report.file);
     const Subject subject = subject_of(invocation, trace, report.file);
     const sim::ReplayMode mode = arguments.update ? sim::ReplayMode::carry_on : arguments.level;
-    if (arguments.adaptive) {
+    const bool is_flight = trace.version == trace::door_format_version && mode == sim::ReplayMode::strict && !arguments.adaptive;
+    if (is_flight) {
+        replay_the_flight(subject, trace, arguments, report);
+    } else if (arguments.adaptive) {
         replay_adaptively(subject, trace, arguments, report);
     } else {
         report.result = replayed(subject, trace, arguments, mode);
     }
     sim::ReplayResult& result = report.result;
-    if (!result.same_hash && !(result.divergence && mode == sim::ReplayMode::strict)) {
+    if (!is_flight && !result.same_hash && !(result.divergence && mode == sim::ReplayMode::strict)) {
         report.difference = trace::diff(trace, result.trace);
     }
     report.diverged = mode == sim::ReplayMode::strict && !result.reproduced;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "heddle/simreactor/explore/campaign.hpp"
+#include "heddle/simreactor/explore/flight_replay.hpp"
 #include "heddle/simreactor/explore/known_counts.hpp"
 #include "heddle/simreactor/explore/known_means.hpp"
 #include "heddle/simreactor/explore/replay_run.hpp"
@@ -57,6 +58,9 @@ struct ReplayReport {
     std::vector<std::string> unmet{};            ///< adaptive: constraints that did not hold
     std::uint64_t runs = 1;
     bool updated = false;
+    bool is_flight = false;                      ///< led by what crossed the reactor's door on libuv
+    std::size_t crossings = 0;                   ///< of the recording that were met
+    std::size_t held = 0;                        ///< completions held back on the way
 };
 
 struct ShrinkResult {

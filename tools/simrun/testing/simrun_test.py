@@ -150,7 +150,30 @@ class Run(CommandTest):
         self.assertEqual(result["outcome"]["kind"], "ok")
         recipe = json.loads((self.folder / "uv.json").read_text())["recipe"]
         self.assertEqual(recipe["reactor"], "libuv")
-        self.assertIn("recorded on libuv", self.call("replay", "uv.json").out)
+        told = self.call("replay", "uv.json").out
+        self.assertIn("recorded on libuv", told)
+        self.assertRegex(told, r"met all \d+ crossings of the reactor's door in their order")
+
+    def test_a_recording_of_libuv_that_no_longer_fits_says_where_it_was_left(self):
+        self.call("run", "sample/quiet", "--reactor", "libuv", "--record", "uv.json")
+        path = self.folder / "uv.json"
+        trace = json.loads(path.read_text())
+        at = next(i for i, crossing in enumerate(trace["door"]) if crossing["kind"] == "tick")
+        trace["door"][at]["kind"] = "refresh_clock"
+        path.write_text(json.dumps(trace))
+        told = self.call("replay", "uv.json", status=3).out
+        self.assertIn(f"DIVERGED from the recording at crossing {at} ", told)
+        self.assertIn("expected", told)
+        self.assertIn("found", told)
+
+    def test_a_recording_that_has_lost_its_beginning_is_refused(self):
+        self.call("run", "sample/quiet", "--reactor", "libuv", "--record", "uv.json")
+        path = self.folder / "uv.json"
+        trace = json.loads(path.read_text())
+        trace["door"] = trace["door"][2:]
+        trace["door_omitted"] = "2"
+        path.write_text(json.dumps(trace))
+        self.assertIn("lost its first 2 crossings", self.call("replay", "uv.json", status=2).err)
 
     def test_a_violation_on_libuv_ends_the_run_where_it_happens(self):
         done = self.call("run", "box_office/last_ticket", "--reactor", "libuv", program=OWN, status=1)
