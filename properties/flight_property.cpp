@@ -197,8 +197,9 @@ TEST_F(Flights, WhatAPeerOutsideSentIsReadAgain) {
     }
     peer.join();
     const std::string on_libuv = said;
-    EXPECT_EQ(on_libuv, "[what ][now?] from a port");
-    EXPECT_EQ(heard, "answer to [what ][now?]");
+    // In two parts, unless the machine had better things to do.
+    EXPECT_TRUE(on_libuv == "[what ][now?] from a port" || on_libuv == "[what now?] from a port") << on_libuv;
+    EXPECT_EQ(heard + " from a port", "answer to " + on_libuv);
     const sim::FlightReplay led = sim::replay_flight([&] { serve([](const Address&) {}); }, {}, {}, recorder.take({}));
     EXPECT_TRUE(led.reproduced) << "FY3: " << led.trace.outcome.message;
     EXPECT_EQ(said, on_libuv) << "FY3";
