@@ -2,7 +2,6 @@
 #include "heddle/traces/flight_recorder.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "heddle/core/base/error.hpp"
@@ -13,12 +12,15 @@ namespace {
 
 constexpr int signals_end = 65;
 
-/// Which trigger a signal fires: all that its handler may look at.
-std::array<std::atomic<TriggerPort*>, signals_end> fired_by;
-static_assert(std::atomic<TriggerPort*>::is_always_lock_free, "FR3");
+/// Which trigger a signal fires: all that its handler may look at, whole at every moment.
+std::array<TriggerPort*, signals_end> fired_by{};
+static_assert(__atomic_always_lock_free(sizeof(TriggerPort*), nullptr), "FR3");
+
+TriggerPort*& fired_by_signal(int number) { return fired_by[static_cast<std::size_t>(number)]; }
+void let_go_of(int number) { __atomic_store_n(&fired_by_signal(number), nullptr, __ATOMIC_SEQ_CST); }
 
 void on_signal(int number) {
-    if (TriggerPort* const port = fired_by[static_cast<std::size_t>(number)].load(); port != nullptr) { port->fire(); }
+    if (TriggerPort* const port = __atomic_load_n(&fired_by_signal(number), __ATOMIC_SEQ_CST); port != nullptr) { port->fire(); }
 }
 
 }  // namespace
@@ -136,7 +138,7 @@ void FlightRecorder::write_on_signal(int number) {
         port_ = inner().trigger_port(trigger_);
     }
     TriggerPort* none = nullptr;
-    if (!fired_by[static_cast<std::size_t>(number)].compare_exchange_strong(none, port_.get())) {
+    if (!__atomic_compare_exchange_n(&fired_by_signal(number), &none, port_.get(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         throw AsyncError("signal " + std::to_string(number) + " belongs to a flight recorder already");
     }
     Taken taken{.number = number};
@@ -144,7 +146,7 @@ void FlightRecorder::write_on_signal(int number) {
     action.sa_handler = &on_signal;
     action.sa_flags = SA_RESTART;
     if (::sigaction(number, &action, &taken.before) != 0) {
-        fired_by[static_cast<std::size_t>(number)] = nullptr;
+        let_go_of(number);
         throw AsyncError("signal " + std::to_string(number) + " cannot be caught");
     }
     taken_.push_back(taken);
@@ -153,7 +155,7 @@ void FlightRecorder::write_on_signal(int number) {
 void FlightRecorder::give_signals_back() {
     for (const Taken& taken : taken_) {
         ::sigaction(taken.number, &taken.before, nullptr);
-        fired_by[static_cast<std::size_t>(taken.number)] = nullptr;
+        let_go_of(taken.number);
     }
     taken_.clear();
     if (trigger_ && is_up()) { inner().close(trigger_); }

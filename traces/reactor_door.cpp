@@ -237,7 +237,7 @@ void ReactorDoor::answered(DoorEntry& entry, const Operation& operation, const S
         return;
     }
     entry.source = number(submission.request, SourceKind::operation, options.label);
-    entry.flags |= door_pending;
+    entry.flags |= door_pending | hidden_flag(options);
     flights_[submission.request.value] = std::move(flight);
 }
 

@@ -173,8 +173,15 @@ void FlightFollower::deliver(const Delivery& delivery) noexcept {
 
 void FlightFollower::keep(Waiting waiting) {
     waiting_.push_back(std::move(waiting));
-    set_extra(waiting_.size());
+    count_waiting();
     follow();
+}
+
+/// What is in flight for core counts, though the simulator is done with it (RCT-13). A signal's source goes on being started.
+void FlightFollower::count_waiting() {
+    set_extra(static_cast<std::size_t>(std::ranges::count_if(waiting_, [this](const Waiting& waiting) {
+        return waiting.kind != SourceKind::signal && !guide_.hidden_.contains(waiting.number);
+    })));
 }
 
 void FlightFollower::hold(const Delivery& delivery, std::uint64_t number) {
@@ -196,7 +203,7 @@ void FlightFollower::deliver_waiting() {
         if (found == waiting_.end()) { return; }
         Waiting waiting = std::move(*found);
         waiting_.erase(found);
-        set_extra(waiting_.size());
+        count_waiting();
         tell(std::move(waiting), *recorded);
     }
 }
@@ -240,7 +247,8 @@ bool FlightFollower::is_served(const DoorEntry& recorded, const Operation& opera
     const DoorEntry* const end = is_pending ? guide_.answer_of(recorded.source) : &recorded;
     if (end == nullptr) { return false; }
     if (operation.kind == OperationKind::accept) { return end->error == 0 && guide_.is_outside(end->handle); }
-    return operation.kind == OperationKind::connect && (guide_.is_outside(end->handle) || end->error == ETIMEDOUT || end->error == EHOSTUNREACH);
+    const bool is_unreachable = end->error == ETIMEDOUT || end->error == EHOSTUNREACH;
+    return operation.kind == OperationKind::connect && (guide_.is_outside(end->handle) || is_unreachable);
 }
 
 Submission FlightFollower::submit(const Operation& operation, const SourceOptions& options) {
@@ -394,7 +402,7 @@ void FlightFollower::close(SourceId source) {
     about_to(call);
     if (found->is_known && found->completion.handle) { sim_.close_handle(found->completion.handle); }  // RCT-45
     waiting_.erase(found);
-    set_extra(waiting_.size());
+    count_waiting();
     forget_request(source);
     sim_.close(source);
     follow();

@@ -91,6 +91,7 @@ private:
     std::map<std::uint64_t, std::size_t> answers_;         // source → index of its last delivery
     std::map<std::uint64_t, std::uint64_t> sources_;       // label → source
     std::map<std::uint64_t, std::string> kinds_;           // source → what it is
+    std::set<std::uint64_t> hidden_;                       // sources that never count
     std::set<std::uint64_t> outside_;                      // handles whose other end is not the run's
     std::size_t next_ = 0;
     std::uint32_t polls_left_ = 0;  // of the poll_due that is next
@@ -148,6 +149,7 @@ private:
     Submission serve(const trace::DoorEntry& recorded, const Operation& operation, const SourceOptions& options);
     [[nodiscard]] Completion recorded_completion(const trace::DoorEntry& recorded, const Waiting& waiting);
     void keep(Waiting waiting);
+    void count_waiting();
 
     SimReactor& sim_;
     FlightGuide& guide_;

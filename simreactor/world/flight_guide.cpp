@@ -59,6 +59,7 @@ FlightGuide::FlightGuide(const trace::Trace& trace, const LabelBook& labels)
         const DoorEntry& entry = door_[i];
         if (entry.kind == DoorKind::deliver) { answers_[entry.source] = i; }
         if (entry.kind == DoorKind::open || entry.kind == DoorKind::submit) { kinds_[entry.source] = entry.what; }
+        if ((entry.flags & trace::door_hidden) != 0) { hidden_.insert(entry.source); }
     }
     find_outside();
 }
@@ -204,8 +205,9 @@ std::uint32_t FlightGuide::part(const ChoicePoint& point) const {
     if (name.find(":write-part") != std::string::npos) {
         // One that fails later never went as a whole.
         const bool fails = end != nullptr && end->what == "write" && end->error != 0;
-        const bool any_fails = !is_submission && std::ranges::any_of(door_.begin() + static_cast<std::ptrdiff_t>(next_), door_.end(),
-                                                                     [](const DoorEntry& entry) { return entry.what == "write" && entry.error != 0; });
+        const auto is_failed_write = [](const DoorEntry& entry) { return entry.what == "write" && entry.error != 0; };
+        const bool any_fails =
+            !is_submission && std::ranges::any_of(door_.begin() + static_cast<std::ptrdiff_t>(next_), door_.end(), is_failed_write);
         return fails || any_fails ? point.count / 2 : 0;
     }
     return 0;
