@@ -158,7 +158,7 @@ class Run(CommandTest):
         self.call("run", "sample/quiet", "--reactor", "libuv", "--record", "uv.json")
         path = self.folder / "uv.json"
         trace = json.loads(path.read_text())
-        at = next(i for i, crossing in enumerate(trace["door"]) if crossing["kind"] == "tick")
+        at = next(i for i, crossing in enumerate(trace["door"]) if crossing["kind"] == "shutdown")
         trace["door"][at]["kind"] = "refresh_clock"
         path.write_text(json.dumps(trace))
         told = self.call("replay", "uv.json", status=3).out
