@@ -20,6 +20,7 @@ std::string Scheduler::deadlock_report() const {
         if (c->zombie_) { text += " (zombie)"; }
         text += "\n";
         for (const EventSource* event : c->waker_.events()) { text += "    waits for " + event->describe() + "\n"; }
+        if (!c->waker_.has_subscriptions() && *c->wait_kind() != '\0') { text += std::string("    waits for ") + c->wait_kind() + "\n"; }
     }
     return text;
 }

@@ -180,30 +180,7 @@ void Scheduler::suspend(const WaitPoint& at) {
     finish_wait(self);
 }
 
-void Scheduler::suspend_until_resumed(CoroutineCore& self, const WaitPoint& at) {
-    if (self.unwinding_) { throw_unwind(self); }
-    Waker& waker = self.waker_;
-    struct Clean {
-        Waker& waker;
-        ~Clean() {
-            if (waker.first_ != nullptr || waker.triggered_ != nullptr || waker.destructor_hook_ != nullptr) [[unlikely]] {
-                waker.clean();
-                return;
-            }
-            waker.outcome_ = {};
-            waker.origin_ = Waker::Origin::none;
-            waker.status_ = WakerStatus::none;
-            waker.kept_ = false;
-        }
-    } clean{waker};
-    if (!waker.is_clean()) { waker.clean(); }
-    if (self.has_pending_ && self.protection_depth_ == 0) { deliver_pending(self); }
-    waker.status_ = WakerStatus::waiting;
-    park(self, at);
-    finish_wait(self);
-}
-
-/// The coroutine that a yield of the running one switches to when nothing but a switch is to be done: nobody watches, nothing is due
+/// The coroutine that a yield or a bare wait of the running one switches to when nothing but a switch is to be done: nobody watches, nothing is due
 /// before the next dispatch, and another started coroutine is at the head. Null: the long way, which decides all the rest.
 [[gnu::always_inline]] inline CoroutineCore* Scheduler::direct_successor() const {
     const bool watched = detail::any(observed(), may_choose(), options_.dispatches_max != 0);
@@ -254,6 +231,54 @@ void Scheduler::suspend_until_resumed(CoroutineCore& self, const WaitPoint& at) 
     waker.in_suspend_ = false;
     waker.status_ = WakerStatus::none;
     return true;
+}
+
+/// The same for a wait: steps 5 to 10 for a waker that is WAITING without a subscription. On return it is RESULT. False: nothing was done.
+[[gnu::always_inline]] inline bool Scheduler::park_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at) {
+    if (detail::any(self.has_switch_handlers_, self.fiber_ == nullptr, &self != current_)) [[unlikely]] { return false; }
+    if (reactor_.poll_due_in_place()) [[unlikely]] {
+        poll_found_due_ = true;
+        return false;
+    }
+    static_cast<void>(ready_.pop_front());
+    self.waker_.in_suspend_ = true;
+    self.wait_ = &at;
+    self.suspended_since_ = reactor_.now();
+    prefetch_ready();
+    ++switches_;
+    Fiber::switch_to(*self.fiber_, *next.fiber_, globals_);
+    current_ = &self;
+    self.wait_ = nullptr;
+    if (dead_context_ != nullptr) [[unlikely]] { reap(); }
+    if (self.waker_.status_ == WakerStatus::queued) { self.waker_.status_ = WakerStatus::result; }
+    if (self.has_switch_handlers_) [[unlikely]] { call_handlers(self, true, false); }
+    if (self.unwinding_) [[unlikely]] { throw_unwind(self); }
+    HEDDLE_ASSERT(self.waker_.status_ == WakerStatus::result, "INV-WAKE-04");
+    return true;
+}
+
+void Scheduler::suspend_until_resumed(CoroutineCore& self, const WaitPoint& at) {
+    if (self.unwinding_) { throw_unwind(self); }
+    Waker& waker = self.waker_;
+    struct Clean {
+        Waker& waker;
+        ~Clean() {
+            if (waker.first_ != nullptr || waker.triggered_ != nullptr || waker.destructor_hook_ != nullptr) [[unlikely]] {
+                waker.clean();
+                return;
+            }
+            waker.outcome_ = {};
+            waker.origin_ = Waker::Origin::none;
+            waker.status_ = WakerStatus::none;
+            waker.kept_ = false;
+        }
+    } clean{waker};
+    if (!waker.is_clean()) { waker.clean(); }
+    if (self.has_pending_ && self.protection_depth_ == 0) { deliver_pending(self); }
+    waker.status_ = WakerStatus::waiting;
+    CoroutineCore* const next = direct_successor();
+    if (next == nullptr || !park_directly(self, *next, at)) [[unlikely]] { park(self, at); }
+    finish_wait(self);
 }
 
 [[gnu::always_inline]] inline void Scheduler::yield_either_way(const WaitPoint& at) {

@@ -154,6 +154,19 @@ public:
     /// The same without an event: only `resume` by whoever knows of the wait, or a cancellation, ends it. For waits that nobody watches.
     /// @param self  the running coroutine, as require_suspendable gives it
     void suspend_until_resumed(CoroutineCore& self, const WaitPoint& at);
+    /// `resume` for such a wait, with nothing to tell it. Requires: it goes on.
+    void end_wait(CoroutineCore& coroutine) {
+        if (observed()) [[unlikely]] {
+            resume(coroutine, nullptr, {});
+            return;
+        }
+        Waker& waker = coroutine.waker_;
+        HEDDLE_ASSERT(waker.status_ == WakerStatus::waiting && !waker.has_subscriptions(), "W1");
+        waker.origin_ = Waker::Origin::event;
+        const bool own_tick = in_phase_ && &coroutine == current_;  // it goes on at once (SCH-34)
+        waker.status_ = own_tick ? WakerStatus::result : WakerStatus::queued;
+        if (!own_tick) { ready_.push_back(&coroutine); }
+    }
     /// Steps 1 and 2 for calls that may turn out not to wait at all.
     void yield_now(const WaitPoint& at);
     /// The same for the ambient scheduler; nothing where none is active (SCH-1).
@@ -170,6 +183,9 @@ public:
     [[nodiscard]] CoroutineCore* current() const { return current_; }
     [[nodiscard]] bool in_scheduler_phase() const { return in_phase_; }
     [[nodiscard]] bool in_coroutine() const { return state_ == State::active && !in_phase_ && current_ != nullptr && current_ != &*scheduler_core_; }
+
+    /// What require_suspendable would say.
+    [[nodiscard]] bool may_suspend() const { return in_coroutine() && no_suspend_ == 0; }
 
     // ── microtasks, heartbeat, switch handlers ──
 
@@ -298,6 +314,7 @@ private:
     void park(CoroutineCore& self, const WaitPoint& at);
     [[nodiscard]] CoroutineCore* direct_successor() const;
     bool yield_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at);
+    bool park_directly(CoroutineCore& self, CoroutineCore& next, const WaitPoint& at);
     void prefetch_ready() const;
     void finish_yield(CoroutineCore& self);
     void yield_either_way(const WaitPoint& at);

@@ -3,22 +3,35 @@
 
 namespace heddle::detail {
 
-WaitEntry::WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side)
-    : EventSource(object.scheduler()), object_(object), self_(self), side_(side), label_(object.scheduler().object_label(side)) {}
+/// A wait's end as an event, on the stack of the wait (WE3).
+class WaitEntry::End final : public EventSource {
+public:
+    explicit End(WaitEntry& entry) : EventSource(entry.scheduler()), entry_(entry) { entry_.end_ = this; }
+    ~End() override {
+        entry_.phase_ = Phase::over;
+        entry_.self_.waker().clean();
+        entry_.end_ = nullptr;
+    }
 
-void WaitEntry::park(EventSource* token, SourceLocation at, Duration timeout) {
+    [[nodiscard]] Label label() const override { return entry_.label_; }
+    [[nodiscard]] std::string describe() const override {
+        std::string text = entry_.side_;
+        if (const LabelBook* labels = scheduler().labels(); labels != nullptr) { text += " of " + labels->text(entry_.object_.object_label()); }
+        return text;
+    }
+
+private:
+    void dispose() override {}
+
+    WaitEntry& entry_;
+};
+
+void WaitEntry::park_watched(EventSource* token, SourceLocation at, Duration timeout) {
     Waker& waker = self_.waker();
-    struct End {
-        Waker& waker;
-        Phase& phase;
-        ~End() {
-            phase = Phase::over;
-            waker.clean();
-        }
-    } end{waker, phase_};
+    End end(*this);
     waker.clean();
     phase_ = Phase::parked;
-    waker.resume_when(*this, WakeBy::resolve);
+    waker.resume_when(end, WakeBy::resolve);
     if (timeout > Duration::zero()) {
         TimerOptions options;
         options.timeout = timeout;
@@ -31,40 +44,31 @@ void WaitEntry::park(EventSource* token, SourceLocation at, Duration timeout) {
     scheduler().suspend({side_, at, object_.object_label()});
 }
 
-bool WaitEntry::is_living() const {
-    if (is_closed() || phase_ != Phase::parked) { return phase_ == Phase::fresh; }
-    const Waker& waker = self_.waker();
-    // With no status yet, the running coroutine stands between its registration and its suspension.
-    return waker.status() == WakerStatus::waiting || (waker.status() == WakerStatus::none && waker.has_subscriptions());
-}
-
 void WaitEntry::grant(bool keeps) {
     HEDDLE_ASSERT(phase_ == Phase::parked && is_living(), "WE1");
     granted_ = true;
     note(EventKind::granted);
-    notify_and_close({0, true, {}});
+    if (end_ == nullptr) [[likely]] {
+        scheduler().end_wait(self_);
+    } else {
+        end_->notify_and_close({0, true, {}});
+    }
     if (keeps) { self_.waker().keep_outcome(); }
 }
 
 void WaitEntry::fail(const ErrorValue& error) {
     if (!is_living()) {
         touch_dead();
-        return;
+    } else if (end_ == nullptr) {
+        scheduler().resume(self_, nullptr, {0, false, error});
+    } else {
+        end_->notify_and_close({0, false, error});
     }
-    notify_and_close({0, false, error});
 }
 
 void WaitEntry::touch_dead() const { scheduler().touch(self_.label(), "wait", TouchMode::read); }
 
-void WaitEntry::note(EventKind kind) const {
-    if (scheduler().observer() != nullptr) [[unlikely]] { scheduler().note(kind, self_.label(), object_.object_label(), 0, 0, side_); }
-}
-
-std::string WaitEntry::describe() const {
-    std::string text = side_;
-    if (const LabelBook* labels = scheduler().labels(); labels != nullptr) { text += " of " + labels->text(object_.object_label()); }
-    return text;
-}
+void WaitEntry::tell(EventKind kind) const { scheduler().note(kind, self_.label(), object_.object_label(), 0, 0, side_); }
 
 std::size_t living_count(const WaitList& list) {
     std::size_t count = 0;

@@ -8,6 +8,7 @@
 // WE2  Whoever grants unlinks; an entry is linked exactly while it waits without a grant, a dead one at most until it runs.
 // WE3  It outlives the wait and every reference to it: the waker is cleaned before park returns, on every path.
 // WE4  No allocation: the entry is a local of the operation, its subscription comes from the scheduler's store.
+// WE5  A wait that only a grant can end, in a world that nobody watches, has no subscription: the entry speaks to the scheduler itself.
 // Choice points: none of its own.
 #pragma once
 
@@ -21,18 +22,37 @@
 
 namespace heddle::detail {
 
-class WaitEntry final : public EventSource, public ListHook<WaitEntry> {
+class WaitEntry final : public ListHook<WaitEntry> {
 public:
     /// @param side  a literal: what is waited for ("lock"), for labels, events and reports
-    WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side);
+    WaitEntry(const RuntimeObject& object, CoroutineCore& self, const char* side) : object_(object), self_(self), side_(side) {
+        if (scheduler().labels() != nullptr) [[unlikely]] { label_ = scheduler().object_label(side); }
+    }
 
     /// Suspends until the wait is ended. @param token may be null; a live one (live_token)
     /// @param timeout  more than zero: the wait ends with TimeoutError then
     /// Throws what the wait ends with. Suspends: yes.
-    void park(EventSource* token, SourceLocation at, Duration timeout = Duration::zero());
+    void park(EventSource* token, SourceLocation at, Duration timeout = Duration::zero()) {
+        if (detail::any(token != nullptr, timeout > Duration::zero(), scheduler().observed(), scheduler().may_choose())) [[unlikely]] {
+            park_watched(token, at, timeout);
+            return;
+        }
+        struct Over {
+            Phase& phase;
+            ~Over() { phase = Phase::over; }
+        } over{phase_};
+        if (self_.waker().status() != WakerStatus::none) [[unlikely]] { self_.waker().clean(); }  // while nobody can grant: it may call code
+        phase_ = Phase::parked;
+        scheduler().suspend_until_resumed(self_, {side_, at, object_.object_label()});
+    }
 
     /// The wait is about to begin, or goes on: nobody has ended it (CV-08).
-    [[nodiscard]] bool is_living() const;
+    [[nodiscard]] bool is_living() const {
+        if (phase_ != Phase::parked) { return phase_ == Phase::fresh; }
+        const Waker& waker = self_.waker();
+        // With no status yet, the running coroutine stands between its registration and its suspension.
+        return !granted_ && (waker.status() == WakerStatus::waiting || (waker.status() == WakerStatus::none && waker.has_subscriptions()));
+    }
     [[nodiscard]] bool is_granted() const { return granted_; }
     [[nodiscard]] const CoroutineCore& coroutine() const { return self_; }
 
@@ -44,20 +64,23 @@ public:
     /// Looked at by somebody who passed it by because it is dead: the cancellation that made it so decided that.
     void touch_dead() const;
 
-    void note(EventKind kind) const;
+    void note(EventKind kind) const {
+        if (scheduler().observed()) [[unlikely]] { tell(kind); }
+    }
 
     std::uint64_t ticket = 0;  ///< the owner's: place in its order of arrival
 
-    [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] Label label() const override { return label_; }
-
 private:
-    void dispose() override {}  // a local of its operation (WE3)
+    class End;
+    [[nodiscard]] Scheduler& scheduler() const { return object_.scheduler(); }
+    void park_watched(EventSource* token, SourceLocation at, Duration timeout);
+    void tell(EventKind kind) const;
 
     const RuntimeObject& object_;
     CoroutineCore& self_;
     const char* side_;
     Label label_;
+    EventSource* end_ = nullptr;  // what the waker waits for; null: WE5
     enum class Phase : std::uint8_t { fresh, parked, over };
     Phase phase_ = Phase::fresh;
     bool granted_ = false;
