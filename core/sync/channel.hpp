@@ -53,10 +53,31 @@ public:
         }
     }
 
+    // The books of an operation that concerns nobody else, inlined (CH6).
+    [[nodiscard]] bool push_plainly(T& value) {
+        if constexpr (boxed) {
+            return false;
+        } else {
+            if (in_ - out_ >= plain_below_ || !is_unwatched()) [[unlikely]] { return false; }
+            buffer_.put(in_++, std::move(value));
+            return true;
+        }
+    }
+    [[nodiscard]] bool pops_plainly() const { return in_ - out_ > plain_above_ && is_unwatched(); }
+    [[nodiscard]] T pop_plainly() { return take(buffer_.take(out_++)); }
+
 private:
-    void store_reserve(std::size_t count) override { buffer_.reserve(count); }
-    void store_push(void* value) noexcept override { buffer_.push_back(std::move(*static_cast<Stored*>(value))); }
-    void store_pop(void* to) noexcept override { static_cast<std::optional<Stored>*>(to)->emplace(buffer_.pop_front()); }
+    ~ChannelOf() override { buffer_.drop(out_, in_); }
+
+    std::size_t store_reserve(std::size_t count) override {
+        buffer_.reserve(count, out_, in_);
+        return buffer_.capacity();
+    }
+    void store_push(void* value) noexcept override {
+        HEDDLE_ASSERT(buffered() < buffer_.capacity(), "VR1");
+        buffer_.put(in_, std::move(*static_cast<Stored*>(value)));
+    }
+    void store_pop(void* to) noexcept override { static_cast<std::optional<Stored>*>(to)->emplace(buffer_.take(out_)); }
     void store_move(void* value, void* to) noexcept override {
         static_cast<std::optional<Stored>*>(to)->emplace(std::move(*static_cast<Stored*>(value)));
     }
@@ -74,7 +95,7 @@ private:
         Stored value;
         std::uint64_t number;
     };
-    ValueRing<Stored> buffer_;
+    ValueSlots<Stored> buffer_;  // numbers from out_ to in_
     ValueRing<Returned> returned_;
 };
 
@@ -156,6 +177,7 @@ public:
     /// cancellation is thrown by the next suspension (CHAN-12).
     /// Suspends: unless there is room. Cost: O(1), no allocation once the buffer has grown. Source: docs/spec/11-channel.md.
     void send(T value, const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
+        if (token.event() == nullptr && state().push_plainly(value)) [[likely]] { return; }
         Stored stored = State::store(std::move(value));
         state().send(&stored, token.event(), at);
     }
@@ -171,6 +193,7 @@ public:
     /// Throws: ChannelError when it is closed and drained, or all that is left is promised (CHAN-48); OperationCanceled, also if a value
     /// is there and the token has fired already; a cancellation, and then took nothing. Suspends: unless a value is free. Cost: O(1).
     [[nodiscard]] T receive(const Token& token = {}, SourceLocation at = SourceLocation::current()) const {
+        if (token.event() == nullptr && state().pops_plainly()) [[likely]] { return state().pop_plainly(); }
         std::optional<Stored> stored;
         state().receive(&stored, token.event(), at);
         return State::take(std::move(*stored));

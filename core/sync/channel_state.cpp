@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heddle/core/sync/channel_state.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "heddle/core/run/reactor_event.hpp"
 
 namespace heddle {
@@ -54,21 +57,7 @@ ChannelState::~ChannelState() {
 
 // ── what is free (CH1) ──
 
-bool ChannelState::has_living_offer() const { return offer_ != nullptr && (!offer_->parked || offer_->wait.is_living()); }
-
-std::size_t ChannelState::room() const {
-    const std::size_t places = is_rendezvous() ? 1 : options_.capacity;
-    HEDDLE_ASSERT(size() <= places, "INV-CHAN-01");
-    return places - size();
-}
-
-std::size_t ChannelState::free_values() const {
-    const std::size_t present = returned_ + buffered_ + (has_living_offer() ? 1 : 0);
-    HEDDLE_ASSERT(reserved_values_ <= present, "CHAN-04");
-    return present - reserved_values_;
-}
-
-ChannelReceiver* ChannelState::oldest_receiver() {
+[[gnu::always_inline]] inline ChannelReceiver* ChannelState::oldest_receiver() {
     while (ChannelReceiver* receiver = receivers_.front()) {
         if (receiver->is_living()) { return receiver; }
         receivers_.remove(*receiver);
@@ -82,54 +71,53 @@ ErrorValue ChannelState::error() const { return ErrorValue::make<ChannelError>(r
 
 // ── grants (CHAN-07, CHAN-08) ──
 
-void ChannelState::grant_values() {
+[[gnu::always_inline]] inline void ChannelState::grant_values(const bool watched) {
     while (!closed_ && free_values() > 0) {
         ChannelReceiver* const receiver = oldest_receiver();
         if (receiver == nullptr) { return; }
         receivers_.remove(*receiver);
         if (receiver->is_coroutine()) {
             ++reserved_values_;
-            traffic_ = traffic_ || guard_ == Guard::receivers;
+            if (watched) { traffic_ = traffic_ || guard_ == Guard::receivers; }
             receiver->wait_->grant();
             continue;
         }
         receiver->deliver();  // it has no later run: the value is its own now
-        settle_debts();
+        settle_debts(watched);
         receiver->let_go();
     }
 }
 
 /// A slot came free: the oldest living sender that waits for one is promised it.
-void ChannelState::grant_slots() {
+[[gnu::always_inline]] inline void ChannelState::grant_slots(const bool watched) {
     while (!closed_ && free_slots() > 0) {
         WaitEntry* const sender = oldest_living(senders_, [this](const WaitEntry&) { take_back_send(); });
         if (sender == nullptr) { return; }
         senders_.remove(*sender);
         ++reserved_slots_;
-        traffic_ = traffic_ || guard_ == Guard::senders;
+        if (watched) { traffic_ = traffic_ || guard_ == Guard::senders; }
         sender->grant();
     }
 }
 
 /// The offered value is promised to a receiver: from now on it is the channel's, and its sender is done (CHAN-09, CHAN-10).
-void ChannelState::commit() {
-    if (!has_living_offer() || reserved_values_ <= returned_ + buffered_) { return; }
-    store_push(offer_->value);
-    ++buffered_;
-    settle_offer();
+void ChannelState::commit(const bool watched) {
+    if (!has_living_offer() || reserved_values_ <= returned_ + buffered()) { return; }
+    push(offer_->value);
+    settle_offer(watched);
 }
 
-void ChannelState::settle_offer() {
+[[gnu::always_inline]] inline void ChannelState::settle_offer(const bool watched) {
     Offer& settled = *offer_;
     offer_ = nullptr;
     settled.done = true;
-    traffic_ = traffic_ || guard_ == Guard::senders;
+    if (watched) { traffic_ = traffic_ || guard_ == Guard::senders; }
     // A delivery can be neither undone nor handed on: it outlasts a cancellation in the window (CV-04, CHAN-12).
-    if (settled.parked) { settled.wait.grant(true); }
+    settled.wait.grant(true);
 }
 
-std::uint64_t ChannelState::pop(void* to) {
-    scheduler().touch(object_label(), "closed", TouchMode::read);  // a close has sent away whom this would serve
+[[gnu::always_inline]] inline std::uint64_t ChannelState::take_out(void* to, const bool watched) {
+    if (watched) { scheduler().touch(object_label(), "closed", TouchMode::read); }  // a close has sent away whom this would serve
     owes_offer_ = owes_commit_ = false;
     std::uint64_t number = 0;
     if (returned_ > 0) {
@@ -138,140 +126,255 @@ std::uint64_t ChannelState::pop(void* to) {
         owes_commit_ = true;
     } else {
         number = left_++;
-        scheduler().touch(object_label(), "head", TouchMode::write);
-        scheduler().touch(object_label(), "credit", TouchMode::write, number);
-        if (buffered_ > 0) {
+        if (watched) { scheduler().touch(object_label(), "head", TouchMode::write); }
+        if (watched) { scheduler().touch(object_label(), "credit", TouchMode::write, number); }
+        if (buffered() > 0) {
             store_pop(to);
-            --buffered_;
+            ++out_;
+            ++counted_out_;
         } else {
             HEDDLE_ASSERT(has_living_offer(), "CHAN-06");
             store_move(offer_->value, to);
             owes_offer_ = true;
         }
     }
-    scheduler().note(EventKind::value_out, scheduler().in_coroutine() ? scheduler().current()->label() : Label{}, object_label(),
-                     static_cast<std::int64_t>(number));
+    if (watched) {
+        scheduler().note(EventKind::value_out, scheduler().in_coroutine() ? scheduler().current()->label() : Label{}, object_label(),
+                         static_cast<std::int64_t>(number));
+    }
     return number;
 }
 
+std::uint64_t ChannelState::pop(void* to) { return take_out(to, true); }
+
 /// What is due in the step that took a value: the sender whose offer it was, then the slot that came free.
-void ChannelState::settle_debts() {
+[[gnu::always_inline]] inline void ChannelState::settle_debts(const bool watched) {
     if (std::exchange(owes_commit_, false)) {
-        commit();
+        commit(watched);
         return;
     }
-    if (std::exchange(owes_offer_, false)) { settle_offer(); }
-    grant_slots();
+    if (std::exchange(owes_offer_, false)) { settle_offer(watched); }
+    grant_slots(watched);
 }
 
 /// A value enters the buffer, or is offered.
-void ChannelState::enter(void* value) {
-    if (scheduler().observer() != nullptr) [[unlikely]] {
+[[gnu::always_inline]] inline void ChannelState::enter(void* value, const bool watched) {
+    if (watched) {
         scheduler().touch(object_label(), "tail", TouchMode::write);
         scheduler().touch(object_label(), "slot", TouchMode::write, entered_);
         scheduler().note(EventKind::value_in, scheduler().in_coroutine() ? scheduler().current()->label() : Label{}, object_label(),
                          static_cast<std::int64_t>(entered_));
     }
     ++entered_;
-    if (value == nullptr) { return; }
-    store_push(value);
-    ++buffered_;
+    if (value != nullptr) { push(value); }
 }
 
-// ── sending (11.2, 11.3) ──
+[[gnu::always_inline]] inline void ChannelState::push(void* value) {
+    store_push(value);
+    ++in_;
+    ++counted_in_;
+}
 
-void ChannelState::send(void* value, EventSource* token, SourceLocation at) {
-    CoroutineCore& self = scheduler().require_suspendable("send");
-    EventSource* const ends_it = live_token(token);  // S1
+// ── plain operations (CH6) ──
+
+/// Those since the last look, before anything else is done.
+[[gnu::always_inline]] inline void ChannelState::count_plain_ones() {
+    if (in_ != counted_in_) {
+        const std::uint64_t sent = in_ - std::exchange(counted_in_, in_);
+        sends_ += sent;
+        entered_ += sent;
+    }
+    if (out_ != counted_out_) {
+        const std::uint64_t received = out_ - std::exchange(counted_out_, out_);
+        receives_ += received;
+        left_ += received;
+    }
+}
+
+/// The end of every operation, and of its part before a wait.
+[[gnu::always_inline]] inline void ChannelState::settle_up(const bool watched) {
+    if (watched && is_to_be_guarded()) { update_guard(); }  // CHAN-43: else there is no timer
+    if (is_rendezvous()) { return; }
+    const bool plain = !detail::any(closed_, guard_ != Guard::none, returned_ > 0, !receivers_.empty(), !senders_.empty());
+    plain_below_ = plain ? std::min(options_.capacity - reserved_slots_, room_made_) : 0;
+    plain_above_ = plain ? reserved_values_ : std::numeric_limits<std::size_t>::max();
+}
+
+// ── sending and receiving (11.2 to 11.4) ──
+
+/// One send or receive that may have to wait. Both wait at one place: a processor foresees the returns of flows that suspend alike.
+struct ChannelState::Passage {
+    Passage(ChannelState& channel, CoroutineCore& self, Step step, void* at)
+        : entry(channel, self, step == Step::slot ? "send" : step == Step::delivery ? "delivery" : "receive"), value(at) {}
+
+    WaitEntry entry;
+    std::optional<ChannelReceiver> receiver;  // of a receive
+    std::optional<Offer> offer;               // of a delivery
+    void* value;
+};
+
+std::uint64_t ChannelState::pass(const Side side, void* const value, EventSource* const token, const SourceLocation at) {
+    return detail::any(scheduler().observed(), is_to_be_guarded()) ? pass_as<true>(side, value, token, at) : pass_as<false>(side, value, token, at);
+}
+
+template <bool watched>
+[[gnu::always_inline]] inline std::uint64_t ChannelState::pass_as(const Side side, void* const value, EventSource* const token, const SourceLocation at) {
+    const bool may_suspend = scheduler().may_suspend();
+    CoroutineCore& self = may_suspend ? *scheduler().current() : scheduler().require_suspendable(side == Side::send ? "send" : "receive");
+    EventSource* const ends_it = token == nullptr ? nullptr : live_token(token);  // S1, R1
     const Ref<ChannelState> alive(this);
-    scheduler().touch(object_label(), "closed", TouchMode::read);
+    count_plain_ones();
+    std::uint64_t number = 0;
+    Step step = side == Side::send ? begin_send(value, watched) : begin_receive(value, number, watched);
+    while (step != Step::done) {
+        Passage passage(*this, self, step, value);
+        queue(step, passage, watched);
+        settle_up(watched);
+        try {
+            passage.entry.park(ends_it, at);
+        } catch (...) {
+            count_plain_ones();
+            give_up(step, passage);
+            settle_up(true);
+            throw;
+        }
+        count_plain_ones();
+        step = watched || !scheduler().observed() ? go_on(step, passage, number, watched) : go_on_watched(step, passage, number);
+    }
+    settle_up(watched);
+    return number;
+}
+
+[[gnu::always_inline]] inline ChannelState::Step ChannelState::begin_send(void* value, const bool watched) {
+    if (watched) { scheduler().touch(object_label(), "closed", TouchMode::read); }
     if (closed_) { error().rethrow(); }  // S2
-    if (is_rendezvous()) { store_reserve(1); }
-    touch_send();
+    if (is_rendezvous() && room_made_ == 0) { room_made_ = store_reserve(1); }
+    if (watched) { touch_send(); }
     ++sends_;
-    if (free_slots() == 0) { wait_for_slot(self, ends_it, at); }  // S3; from here on nothing is promised, and a slot is free
-    if (is_rendezvous()) {
-        offer(value, self, ends_it, at);
+    return free_slots() == 0 ? Step::slot : proceed_to_send(value, watched);  // S3
+}
+
+/// Nothing is promised to it, and a slot is free.
+[[gnu::always_inline]] inline ChannelState::Step ChannelState::proceed_to_send(void* value, const bool watched) {
+    if (is_rendezvous()) {  // S5
+        HEDDLE_ASSERT(offer_ == nullptr && buffered() == 0, "INV-CHAN-11");
+        if (oldest_receiver() == nullptr) { return Step::delivery; }
+        enter(value, watched);  // matched at once: the value is the channel's, as in try_send
+        if (watched) { traffic_ = traffic_ || guard_ == Guard::senders; }
+    } else {
+        try {
+            if (buffered() == room_made_) { room_made_ = store_reserve(room_made_ + 1); }
+        } catch (...) {
+            take_back_send();
+            grant_slots(watched);
+            settle_up(watched);
+            throw;
+        }
+        enter(value, watched);  // S4
+    }
+    grant_values(watched);
+    return Step::done;
+}
+
+[[gnu::always_inline]] inline ChannelState::Step ChannelState::begin_receive(void* to, std::uint64_t& number, const bool watched) {
+    if (watched) { touch_receive(); }
+    if (free_values() == 0) {
+        if (closed_) { error().rethrow(); }  // R3
+        ++receives_;
+        return Step::value;  // R4
+    }
+    ++receives_;
+    number = take(to, watched);
+    return Step::done;
+}
+
+[[gnu::always_inline]] inline std::uint64_t ChannelState::take(void* to, const bool watched) {
+    const std::uint64_t number = take_out(to, watched);
+    settle_debts(watched);
+    return number;
+}
+
+[[gnu::always_inline]] inline void ChannelState::queue(Step step, Passage& passage, const bool watched) {
+    switch (step) {
+        case Step::slot: senders_.push_back(passage.entry); return;
+        case Step::value: receivers_.push_back(passage.receiver.emplace(passage.entry)); return;
+        case Step::delivery:
+            offer_ = &passage.offer.emplace(Offer{passage.value, passage.entry});
+            enter(nullptr, watched);
+            return;
+        case Step::done: return;
+    }
+}
+
+/// Out of the wait by an exception: what was promised goes on (CV-06), what was not is withdrawn.
+void ChannelState::give_up(Step step, Passage& passage) {
+    WaitEntry& entry = passage.entry;
+    if (step == Step::delivery && passage.offer->done) {  // done, and thrown out all the same: terminal unwinding
+        entry.note(EventKind::grant_spent);
         return;
     }
-    try {
-        store_reserve(buffered_ + 1);
-    } catch (...) {
-        take_back_send();
-        grant_slots();
-        update_guard();
-        throw;
-    }
-    enter(value);  // S4
-    grant_values();
-    update_guard();
-}
-
-void ChannelState::wait_for_slot(CoroutineCore& self, EventSource* token, SourceLocation at) {
-    WaitEntry entry(*this, self, "send");
-    senders_.push_back(entry);
-    try {
-        update_guard();
-        entry.park(token, at);
-    } catch (...) {
-        if (entry.is_granted()) {
-            entry.note(EventKind::handed_on);
-            take_back_send();
-            if (!closed_) {
-                --reserved_slots_;
-                grant_slots();
-            }
-        } else {
-            entry.note(EventKind::wait_left);
-            if (entry.ListHook<WaitEntry>::is_linked()) {
+    const bool granted = entry.is_granted();
+    entry.note(granted ? EventKind::handed_on : EventKind::wait_left);
+    switch (step) {
+        case Step::slot:
+            if (granted) {
+                take_back_send();
+                if (!closed_) {
+                    --reserved_slots_;
+                    grant_slots(true);
+                }
+            } else if (entry.ListHook<WaitEntry>::is_linked()) {
                 senders_.remove(entry);
                 take_back_send();
             }
-        }
-        update_guard();
-        throw;
-    }
-    scheduler().touch(object_label(), "closed", TouchMode::read);
-    if (closed_) {  // the grant was voided (CHAN-23)
-        entry.note(EventKind::handed_on);
-        error().rethrow();
-    }
-    entry.note(EventKind::grant_spent);
-    --reserved_slots_;
-}
-
-/// S5.
-void ChannelState::offer(void* value, CoroutineCore& self, EventSource* token, SourceLocation at) {
-    WaitEntry entry(*this, self, "delivery");
-    Offer mine{value, entry};
-    HEDDLE_ASSERT(offer_ == nullptr && buffered_ == 0, "INV-CHAN-11");
-    offer_ = &mine;
-    enter(nullptr);
-    grant_values();
-    commit();
-    update_guard();
-    if (mine.done) { return; }
-    mine.parked = true;
-    try {
-        update_guard();
-        entry.park(token, at);
-    } catch (...) {
-        if (!mine.done) {
-            entry.note(EventKind::wait_left);
-            if (offer_ == &mine) {  // else close has withdrawn it
+            return;
+        case Step::value:
+            if (granted) {
+                take_back_receive();
+                --reserved_values_;
+                grant_values(true);  // closed: it becomes free, and can be drained (CHAN-25)
+            } else if (passage.receiver->is_linked()) {
+                receivers_.remove(*passage.receiver);
+                take_back_receive();
+            }
+            return;
+        case Step::delivery:
+            if (offer_ == &*passage.offer) {  // else close has withdrawn it
                 offer_ = nullptr;
                 --entered_;
                 take_back_send();
-                grant_slots();
+                grant_slots(true);
             }
-            update_guard();
-        } else {
-            entry.note(EventKind::grant_spent);
-        }
-        throw;  // done, and thrown out all the same: terminal unwinding
+            return;
+        case Step::done: return;
     }
-    HEDDLE_ASSERT(mine.done, "CHAN-12");
-    entry.note(EventKind::grant_spent);
+}
+
+/// The wait has ended with what it was for.
+[[gnu::always_inline]] inline ChannelState::Step ChannelState::go_on(Step step, Passage& passage, std::uint64_t& number, const bool watched) {
+    if (step == Step::slot) {
+        if (watched) { scheduler().touch(object_label(), "closed", TouchMode::read); }
+        if (closed_) {  // the grant was voided (CHAN-23)
+            if (watched) { passage.entry.note(EventKind::handed_on); }
+            error().rethrow();
+        }
+        if (watched) { passage.entry.note(EventKind::grant_spent); }
+        --reserved_slots_;
+        return proceed_to_send(passage.value, watched);
+    }
+    if (watched) { passage.entry.note(EventKind::grant_spent); }
+    if (step == Step::delivery) {
+        HEDDLE_ASSERT(passage.offer->done, "CHAN-12");
+        return Step::done;
+    }
+    --reserved_values_;  // CHAN-16: nothing runs between this and the taking
+    number = take(passage.value, watched);
+    return Step::done;
+}
+
+/// Somebody has come to watch meanwhile.
+[[gnu::noinline]] ChannelState::Step ChannelState::go_on_watched(Step step, Passage& passage, std::uint64_t& number) {
+    return go_on(step, passage, number, true);
 }
 
 SendResult ChannelState::can_send() const {
@@ -285,56 +388,14 @@ SendResult ChannelState::try_send(void* value) {
     const Ref<ChannelState> alive(this);
     const SendResult answer = can_send();
     if (answer != SendResult::ok) { return answer; }
-    store_reserve(buffered_ + 1);
+    count_plain_ones();
+    if (buffered() == room_made_) { room_made_ = store_reserve(room_made_ + 1); }
     touch_send();
     ++sends_;
-    enter(value);  // rendezvous: it is matched at once, and the channel's (CHAN-14)
-    grant_values();
-    update_guard();
+    enter(value, true);  // rendezvous: it is matched at once, and the channel's (CHAN-14)
+    grant_values(true);
+    settle_up(true);
     return SendResult::ok;
-}
-
-// ── receiving (11.4) ──
-
-std::uint64_t ChannelState::receive(void* to, EventSource* token, SourceLocation at) {
-    CoroutineCore& self = scheduler().require_suspendable("receive");
-    EventSource* const ends_it = live_token(token);  // R1
-    const Ref<ChannelState> alive(this);
-    touch_receive();
-    if (free_values() == 0) {
-        if (closed_) { error().rethrow(); }  // R3
-        ++receives_;
-        WaitEntry entry(*this, self, "receive");
-        ChannelReceiver waiting(entry);
-        receivers_.push_back(waiting);
-        try {
-            update_guard();
-            entry.park(ends_it, at);  // R4
-        } catch (...) {
-            if (entry.is_granted()) {
-                entry.note(EventKind::handed_on);
-                take_back_receive();
-                --reserved_values_;
-                grant_values();  // closed: it becomes free, and can be drained (CHAN-25)
-            } else {
-                entry.note(EventKind::wait_left);
-                if (waiting.is_linked()) {
-                    receivers_.remove(waiting);
-                    take_back_receive();
-                }
-            }
-            update_guard();
-            throw;
-        }
-        entry.note(EventKind::grant_spent);
-        --reserved_values_;  // CHAN-16: nothing runs between this and the taking
-    } else {
-        ++receives_;
-    }
-    const std::uint64_t number = pop(to);
-    settle_debts();
-    update_guard();
-    return number;
 }
 
 ReceiveResult ChannelState::try_receive(void* to, std::uint64_t& number) {
@@ -343,22 +404,22 @@ ReceiveResult ChannelState::try_receive(void* to, std::uint64_t& number) {
         touch_looked();
         return closed_ ? ReceiveResult::closed : ReceiveResult::empty;
     }
+    count_plain_ones();
     touch_receive();
     ++receives_;
-    number = pop(to);
-    settle_debts();
-    update_guard();
+    number = take(to, true);
+    settle_up(true);
     return ReceiveResult::value;
 }
 
 void ChannelState::receive_async(ChannelReceiver& future) {
     const Ref<ChannelState> alive(this);
+    count_plain_ones();
     touch_receive();
     if (free_values() > 0) {
         ++receives_;
         future.deliver();
-        settle_debts();
-        update_guard();
+        settle_debts(true);
     } else if (closed_) {
         future.reject(error());
     } else {
@@ -366,24 +427,29 @@ void ChannelState::receive_async(ChannelReceiver& future) {
         future.hold();
         receivers_.push_back(future);
     }
+    settle_up(true);
 }
 
 void ChannelState::leave(ChannelReceiver& future) {
     if (!future.is_linked()) { return; }
+    const Ref<ChannelState> alive(this);
+    count_plain_ones();
     receivers_.remove(future);
     take_back_receive();
+    settle_up(true);
     future.let_go();
 }
 
 void ChannelState::put_back(void* value, std::uint64_t number) {
     const Ref<ChannelState> alive(this);
+    count_plain_ones();
     store_return(value, number);
     ++returned_;
     scheduler().note(EventKind::value_in, {}, object_label(), static_cast<std::int64_t>(number), 1);
     take_back_receive();
-    grant_values();
-    commit();
-    update_guard();
+    grant_values(true);
+    commit(true);
+    settle_up(true);
 }
 
 // ── close (11.5) ──
@@ -397,6 +463,7 @@ void ChannelState::close(CloseReason reason) {
     scheduler().touch(object_label(), "closed", TouchMode::write);
     scheduler().touch(object_label(), "tail", TouchMode::write);
     closed_ = true;
+    settle_up(true);
     reason_ = reason;
     reserved_slots_ = 0;  // voided: their owners find the channel closed
     scheduler().note(EventKind::object_closed, {}, object_label(), static_cast<std::int64_t>(reason));
@@ -439,7 +506,6 @@ ChannelState::Guard ChannelState::wanted_guard() const {
 }
 
 void ChannelState::update_guard() {
-    if (options_.no_producer_timeout == Duration::zero() && options_.no_consumer_timeout == Duration::zero()) { return; }  // CHAN-43
     const Guard wanted = wanted_guard();
     const bool restarts = std::exchange(traffic_, false);  // CHAN-40
     if (wanted == guard_ && !restarts) { return; }
@@ -495,7 +561,7 @@ std::size_t ChannelState::waiting_receivers() const {
 }
 
 std::size_t ChannelState::waiting_senders() const {
-    return detail::living_count(senders_) + (offer_ != nullptr && offer_->parked && offer_->wait.is_living() ? 1 : 0);
+    return detail::living_count(senders_) + (has_living_offer() ? 1 : 0);
 }
 
 bool ChannelState::has_pending_future() const {
@@ -536,7 +602,7 @@ void ChannelState::touch_skip() const {
     scheduler().touch(object_label(), "skips", TouchMode::write);
 }
 
-void ChannelState::touch_send() const {
+[[gnu::always_inline]] inline void ChannelState::touch_send() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
     scheduler().touch(object_label(), "sends", TouchMode::write);
     scheduler().touch(object_label(), "skips", TouchMode::read);
@@ -544,7 +610,7 @@ void ChannelState::touch_send() const {
     if (sends_ >= places) { scheduler().touch(object_label(), "credit", TouchMode::read, sends_ - places); }
 }
 
-void ChannelState::touch_receive() const {
+[[gnu::always_inline]] inline void ChannelState::touch_receive() const {
     if (scheduler().observer() == nullptr) [[likely]] { return; }
     scheduler().touch(object_label(), "receives", TouchMode::write);
     scheduler().touch(object_label(), "closed", TouchMode::read);

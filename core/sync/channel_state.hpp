@@ -13,6 +13,8 @@
 // CH3  Whoever has no grant uses only what is free (CHAN-06). Who leaves with a grant hands it on (CV-06).
 // CH4  An offer is taken, committed, or withdrawn: a send that threw was not received (CHAN-12).
 // CH5  Values are moved by hooks that cannot throw; user code never runs inside a step (CV-19).
+// CH6  Plain operations, which find room or a value where nobody waits, is promised anything or watches, are two numbers in the typed
+//      half: `plain_below_` and `plain_above_` bound them, and every other operation sets the bounds anew before it ends or parks.
 //
 // Cells. q-th send, j-th receive that still counts; i-th value that entered, k-th that left.
 //   send   W sends, R closed, R skips, R credit[q-capacity] · the value enters: W tail, W slot[i]
@@ -98,12 +100,12 @@ public:
 
     // ── operations; `value` is a stored value to move from, `to` an optional one to move into ──
 
-    void send(void* value, EventSource* token, SourceLocation at);
+    void send(void* value, EventSource* token, SourceLocation at) { static_cast<void>(pass(Side::send, value, token, at)); }
     [[nodiscard]] SendResult try_send(void* value);
     /// What try_send would answer now.
     [[nodiscard]] SendResult can_send() const;
     /// @returns the value's number, for the events of who takes it
-    std::uint64_t receive(void* to, EventSource* token, SourceLocation at);
+    std::uint64_t receive(void* to, EventSource* token, SourceLocation at) { return pass(Side::receive, to, token, at); }
     [[nodiscard]] ReceiveResult try_receive(void* to, std::uint64_t& number);
     /// Completes it, rejects it, or queues it in order of arrival (CHAN-19).
     void receive_async(ChannelReceiver& future);
@@ -122,15 +124,23 @@ public:
     [[nodiscard]] std::size_t capacity() const { return options_.capacity; }
     [[nodiscard]] bool is_rendezvous() const { return options_.capacity == 0; }
     /// In the buffer or the slot, promised ones included; those given back not.
-    [[nodiscard]] std::size_t size() const { return buffered_ + (offer_ != nullptr ? 1 : 0); }
+    [[nodiscard]] std::size_t size() const { return buffered() + (offer_ != nullptr ? 1 : 0); }
     [[nodiscard]] std::size_t returned() const { return returned_; }
     [[nodiscard]] std::size_t reserved_values() const { return reserved_values_; }
     [[nodiscard]] std::size_t reserved_slots() const { return reserved_slots_; }
-    [[nodiscard]] std::size_t room() const;
-    [[nodiscard]] std::size_t free_values() const;
+    [[nodiscard]] std::size_t room() const {
+        const std::size_t places = is_rendezvous() ? 1 : options_.capacity;
+        HEDDLE_ASSERT(size() <= places, "INV-CHAN-01");
+        return places - size();
+    }
+    [[nodiscard]] std::size_t free_values() const {
+        const std::size_t present = returned_ + buffered() + (has_living_offer() ? 1 : 0);
+        HEDDLE_ASSERT(reserved_values_ <= present, "CHAN-04");
+        return present - reserved_values_;
+    }
     [[nodiscard]] std::size_t free_slots() const { return room() - reserved_slots_; }
     [[nodiscard]] bool has_offer() const { return offer_ != nullptr; }
-    [[nodiscard]] bool has_living_offer() const;
+    [[nodiscard]] bool has_living_offer() const { return offer_ != nullptr && offer_->wait.is_living(); }
     /// Living waiters without a grant.
     [[nodiscard]] std::size_t waiting_receivers() const;
     [[nodiscard]] std::size_t waiting_senders() const;
@@ -165,35 +175,60 @@ protected:
     ~ChannelState() override;
 
     // CH5: the typed half keeps the values.
-    /// Room for `count` values; may throw.
-    virtual void store_reserve(std::size_t count) = 0;
+    /// Room for `count` values in the buffer; may throw. @returns how many there is room for now
+    virtual std::size_t store_reserve(std::size_t count) = 0;
+    /// Into the buffer as number `in_`, out of it as number `out_`; the caller counts.
     virtual void store_push(void* value) noexcept = 0;
     virtual void store_pop(void* to) noexcept = 0;
     virtual void store_move(void* value, void* to) noexcept = 0;
     virtual void store_return(void* value, std::uint64_t number) = 0;
     virtual std::uint64_t store_pop_returned(void* to) noexcept = 0;
 
+    [[nodiscard]] std::size_t buffered() const { return in_ - out_; }
+    [[nodiscard]] bool is_unwatched() const { return !scheduler().observed() && scheduler().may_suspend(); }
+
+    // CH6, side by side.
+    std::uint64_t in_ = 0;                                                            // values that were put into the buffer
+    std::uint64_t out_ = 0;                                                           // those of them that were taken out
+    std::size_t plain_below_ = 0;                                                     // a send is plain while so many are not buffered
+    std::size_t plain_above_ = std::numeric_limits<std::size_t>::max();               // a receive, while more are
+
 private:
     /// A sender of a rendezvous channel between its offer and its end.
     struct Offer {
         void* value;
         detail::WaitEntry& wait;
-        bool parked = false;
         bool done = false;
     };
+    enum class Side : std::uint8_t { send, receive };
+    /// What an operation has to wait for next.
+    enum class Step : std::uint8_t { done, slot, delivery, value };
+    struct Passage;
     enum class Guard : std::uint8_t { none, receivers, senders };
     class Fire;
 
     void scope_requested(ScopeCore& scope) override;
 
-    void wait_for_slot(CoroutineCore& self, EventSource* token, SourceLocation at);
-    void offer(void* value, CoroutineCore& self, EventSource* token, SourceLocation at);
-    void enter(void* value);
-    void settle_debts();
-    void settle_offer();
-    void grant_values();
-    void grant_slots();
-    void commit();
+    // `watched`: somebody may see or time what happens; a constant in all that is inlined into pass_as.
+    std::uint64_t pass(Side side, void* value, EventSource* token, SourceLocation at);
+    template <bool watched>
+    std::uint64_t pass_as(Side side, void* value, EventSource* token, SourceLocation at);
+    Step begin_send(void* value, bool watched);
+    Step proceed_to_send(void* value, bool watched);
+    Step begin_receive(void* to, std::uint64_t& number, bool watched);
+    std::uint64_t take_out(void* to, bool watched);
+    std::uint64_t take(void* to, bool watched);
+    void queue(Step step, Passage& passage, bool watched);
+    void give_up(Step step, Passage& passage);
+    Step go_on(Step step, Passage& passage, std::uint64_t& number, bool watched);
+    Step go_on_watched(Step step, Passage& passage, std::uint64_t& number);
+    void enter(void* value, bool watched);
+    void push(void* value);
+    void settle_debts(bool watched);
+    void settle_offer(bool watched);
+    void grant_values(bool watched);
+    void grant_slots(bool watched);
+    void commit(bool watched);
     void take_back_send();
     void take_back_receive();
     ChannelReceiver* oldest_receiver();
@@ -202,8 +237,13 @@ private:
     void touch_receive() const;
     void touch_skip() const;
 
+    [[nodiscard]] bool is_to_be_guarded() const {
+        return options_.no_producer_timeout != Duration::zero() || options_.no_consumer_timeout != Duration::zero();
+    }
     [[nodiscard]] Guard wanted_guard() const;
     void update_guard();
+    void count_plain_ones();
+    void settle_up(bool watched);
     void disarm();
     void starved();
 
@@ -211,7 +251,9 @@ private:
     IntrusiveList<ChannelReceiver, ChannelReceiver> receivers_;  // without a grant
     detail::WaitList senders_;                                   // waiting for a slot, without a grant
     Offer* offer_ = nullptr;                                     // queued exactly while neither committed nor taken (INV-CHAN-11)
-    std::size_t buffered_ = 0;
+    std::size_t room_made_ = 0;                                  // places of the buffer that exist
+    std::uint64_t counted_in_ = 0;                               // plain sends and receives are counted by whoever comes next
+    std::uint64_t counted_out_ = 0;
     std::size_t returned_ = 0;
     std::size_t reserved_values_ = 0;
     std::size_t reserved_slots_ = 0;
