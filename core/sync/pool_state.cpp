@@ -140,17 +140,28 @@ void PoolState::grant() {
 
 PoolPlace& PoolState::add_place(PlaceState state) {
     HEDDLE_ASSERT(free_places() > 0, "INV-POOL-02");
-    PoolPlace& place = places_[++last_id_];
-    place.id = last_id_;
+    PoolPlace place;
+    place.id = last_id_ + 1;
     place.state = state;
-    return place;
+    if (spare_.empty()) [[unlikely]] {
+        if (spare_.capacity() <= places_.size()) { spare_.reserve(2 * places_.size() + 1); }  // PL7: giving a node back needs no memory
+        places_.emplace_hint(places_.end(), place.id, place);
+    } else {
+        Places::node_type node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = place.id;
+        node.mapped() = place;
+        places_.insert(places_.end(), std::move(node));
+    }
+    ++last_id_;
+    return places_.rbegin()->second;
 }
 
 PoolState::Idle PoolState::take_idle() { return idle_.pop_front(); }
 
 void PoolState::end_place(PoolPlace& place) {
     HEDDLE_ASSERT(place.resource == nullptr, "INV-POOL-01");
-    places_.erase(place.id);
+    spare_.push_back(places_.extract(place.id));
     touch();
     grant();
 }

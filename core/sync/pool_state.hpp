@@ -14,6 +14,7 @@
 // PL4  What ends a place grants it to the oldest living waiter in the same step (POOL-23, POOL-36, INV-POOL-05).
 // PL5  User code runs between steps: the books balance when it begins, and `closed_` and the rest are read again behind it (POOL-13).
 // PL6  A destructor keeps the place of what it destroys, and no cancellation cuts it short (POOL-07, POOL-70).
+// PL7  A place that ends keeps its node for the next one: lending allocates nothing once as many were taken before.
 //
 // Cells: `places` (everything that changes or reads who has which place: W), `circuit` (circuit_breaker.hpp).
 // Choice points: none of its own; the check timer asks the reactor's.
@@ -266,7 +267,9 @@ private:
     Duration check_interval_;
     CircuitBreaker circuit_;
     Ring<Idle> idle_;
-    std::map<std::uint64_t, PoolPlace> places_;
+    using Places = std::map<std::uint64_t, PoolPlace>;
+    Places places_;
+    std::vector<Places::node_type> spare_;  // PL7
     detail::WaitList waiters_;  // without a promise
     std::vector<std::pair<void*, bool>> left_behind_;  // by terminal unwinding; true: its destructor has begun
     std::optional<Scope> home_;
