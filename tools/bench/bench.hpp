@@ -34,6 +34,11 @@ constexpr std::size_t deep_calls = 4;
 constexpr std::size_t parked_count = 100'000;
 constexpr std::size_t timer_count = 100'000;
 
+using Message = std::uint64_t;
+constexpr std::size_t messages = 100'000;  ///< per lap, from one coroutine to another
+constexpr std::size_t channel_capacity = 64;
+constexpr std::size_t leases = 100'000;
+
 /// Timeouts of the timer work: spread over 16 ms, in an order that no heap likes best. @param number  0 ≤ number <
 /// timer_count
 constexpr std::uint64_t timer_timeout_ms(std::size_t number) { return 1 + number * 7'919 % 16; }
@@ -87,7 +92,9 @@ HEDDLE_BENCH_OPAQUE void take_turns(std::size_t turns, const bool& stop, Yield y
 constexpr std::size_t for_ever = ~std::size_t{0};
 
 void register_floor();
+void register_sync_floor();
 void register_ours();
+void register_sync_ours();
 void register_simulation();
 void register_echo();
 void register_peer();  // absent where Boost.Fiber is

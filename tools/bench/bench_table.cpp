@@ -38,7 +38,7 @@ std::string asked_for(const Demand& demand) {
     }
     if (demand.value_max > 0) { parts.push_back(fmt::format("at most {} {}", demand.value_max, demand.unit)); }
     if (demand.value_min > 0) { parts.push_back(fmt::format("at least {:.0f} {}", demand.value_min, demand.unit)); }
-    return fmt::format("{}", fmt::join(parts, ", "));
+    return fmt::format("{}", fmt::join(parts, demand.either ? " or " : ", "));
 }
 
 }  // namespace
@@ -60,6 +60,12 @@ const std::vector<Demand>& demands() {
          .peer_ratio_min = 1, .value_max = page + 512},
         {.name = "timer", .unit = "ns", .what = "arm and fire a timer, CPU time, 100,000 timers", .scale = nanoseconds,
          .floor_ratio_max = 1.3, .peer_ratio_min = 1},
+        {.name = "rendezvous", .unit = "ns", .what = "a message over a channel without a buffer", .scale = nanoseconds,
+         .floor_ratio_max = 4, .peer_ratio_min = 4},
+        {.name = "buffered", .unit = "ns", .what = "a message over a channel of 64 places", .scale = nanoseconds,
+         .floor_ratio_max = 3, .peer_ratio_min = 1},
+        {.name = "pool", .unit = "ns", .what = "acquire and release, uncontended", .scale = nanoseconds,
+         .floor = "switch/floor", .floor_ratio_max = 6, .value_max = 60, .either = true},
         {.name = "doors", .unit = "ns", .what = "what a switch pays for Chooser and Observer", .scale = nanoseconds,
          .value_max = 1, .difference = true},
         {.name = "sim_rate", .unit = "schedules/s", .what = "simulated schedules of 3 coroutines of 4 steps",
@@ -124,7 +130,7 @@ std::vector<Row> make_rows(const std::vector<const Demand*>& selected, const Mea
             row.bar = demand->value_min > 0 ? demand->value_min : *row.floor * demand->floor_ratio_min;
             row.ok = row.ours && *row.ours >= *row.bar;
         } else if (!bars.empty()) {
-            row.bar = *std::min_element(bars.begin(), bars.end());
+            row.bar = demand->either ? *std::max_element(bars.begin(), bars.end()) : *std::min_element(bars.begin(), bars.end());
             row.ok = row.ours && *row.ours <= *row.bar;
         }
         rows.push_back(row);

@@ -4,8 +4,8 @@
 //   heddle_bench ──JSON──▶ read_measurements ──▶ make_rows ──▶ table on the terminal, array for machines
 //
 // Invariants: (1) a row compares numbers of one run; (2) a number that was not measured is absent, never zero; (3)
-// `bar` is the value that `ours` must not exceed (for a rate: must reach), the strictest of what the row asks for; (4)
-// a row without `ours` is not ok.
+// `bar` is the value that `ours` must not exceed (for a rate: must reach), the strictest of what the row asks for unless
+// it says `either`; (4) a row without `ours` is not ok.
 #pragma once
 
 #include <map>
@@ -28,6 +28,7 @@ struct Demand {
     double peer_ratio_min = 0;
     double value_max = 0;
     double value_min = 0;
+    bool either = false;      ///< of several upper bounds the largest counts, not the smallest
     bool difference = false;  ///< ours is `ours` minus `without`
 };
 

@@ -42,7 +42,9 @@ int main(int argc, char** argv) {
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) { return 2; }
     heddle::bench::register_ours();
 #if !defined(HEDDLE_WITHOUT_DOORS)
+    heddle::bench::register_sync_ours();
     heddle::bench::register_floor();
+    heddle::bench::register_sync_floor();
     heddle::bench::register_simulation();
     heddle::bench::register_echo();
 #endif

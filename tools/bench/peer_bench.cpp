@@ -135,6 +135,35 @@ void measure_timers(benchmark::State& state) {
     laps.report(timer_count);
 }
 
+template <class Channel>
+void exchange_messages(benchmark::State& state, Channel& channel) {
+    Message sum = 0;
+    fibers::fiber receiver(std::allocator_arg, boost::context::fixedsize_stack(stack_size), [&] {
+        Message value = 0;
+        while (channel.pop(value) == fibers::channel_op_status::success) { sum += value; }
+    });
+    Laps laps(state);
+    for (auto lap : state) {
+        laps.begin();
+        for (std::size_t number = 0; number < messages; ++number) { channel.push(1); }
+        laps.end();
+    }
+    channel.close();
+    receiver.join();
+    if (sum != messages * static_cast<Message>(state.iterations())) { state.SkipWithError("a message was lost"); }
+    laps.report(messages);
+}
+
+void measure_rendezvous(benchmark::State& state) {
+    fibers::unbuffered_channel<Message> channel;
+    exchange_messages(state, channel);
+}
+
+void measure_buffered(benchmark::State& state) {
+    fibers::buffered_channel<Message> channel(channel_capacity);
+    exchange_messages(state, channel);
+}
+
 }  // namespace
 
 void register_peer() {
@@ -144,6 +173,8 @@ void register_peer() {
     benchmark::RegisterBenchmark("switch_deep/peer", measure_yield<deep_calls>, yield_works[0])->Iterations(9);
     benchmark::RegisterBenchmark("spawn/peer", measure_spawn)->Iterations(9);
     benchmark::RegisterBenchmark("parked_bytes/peer", measure_parked)->Iterations(1);
+    benchmark::RegisterBenchmark("rendezvous/peer", measure_rendezvous)->Iterations(9);
+    benchmark::RegisterBenchmark("buffered/peer", measure_buffered)->Iterations(9);
     benchmark::RegisterBenchmark("timer/peer", measure_timers)->Iterations(3);
 }
 
