@@ -463,9 +463,9 @@ void ChannelState::close(CloseReason reason) {
     scheduler().touch(object_label(), "closed", TouchMode::write);
     scheduler().touch(object_label(), "tail", TouchMode::write);
     closed_ = true;
-    settle_up(true);
     reason_ = reason;
     reserved_slots_ = 0;  // voided: their owners find the channel closed
+    settle_up(true);
     scheduler().note(EventKind::object_closed, {}, object_label(), static_cast<std::int64_t>(reason));
     disarm();
     const ErrorValue why = error();
