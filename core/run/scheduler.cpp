@@ -47,6 +47,17 @@ CoroutineCore& Scheduler::take_next() {
     return *ready_.pop_front();
 }
 
+bool Scheduler::list_ready(std::vector<Label>& into) const {
+    if (!microtasks_.empty() || pending_) { return false; }
+    if (current_ != scheduler_core_.get() && current_ != nullptr && current_->waker_.status_ == WakerStatus::result) {
+        into.push_back(current_->label_);  // SCH-34
+        return true;
+    }
+    const std::size_t count = options_.any_order ? ready_.size() : std::min<std::size_t>(ready_.size(), 1);
+    for (std::size_t i = 0; i < count; ++i) { into.push_back(ready_[i]->label_); }
+    return true;
+}
+
 void Scheduler::after_wake(CoroutineCore& coroutine) {
     // SCH-26, SCH-27: in a scheduler phase the subscriptions go at the flush point, elsewhere now.
     if (!coroutine.waker_.has_subscriptions()) { return; }
@@ -82,7 +93,7 @@ bool Scheduler::resume(CoroutineCore& coroutine, EventSource* by, const Outcome&
             }
             waker.outcome_ = outcome;
             waker.origin_ = Waker::Origin::event;
-            if (in_phase_ && &coroutine == current_) {
+            if (in_phase_ && &coroutine == current_ && options_.return_in_place) {
                 waker.status_ = WakerStatus::result;  // its own in-place tick: it goes on at once (SCH-34)
             } else {
                 waker.status_ = WakerStatus::queued;

@@ -76,6 +76,8 @@ struct RuntimeOptions {
     Duration zombie_timeout = std::chrono::seconds(2);  ///< ZOM-12
     bool hand_over = true;             ///< SCH-43; off for the comparison of SCH-44
     bool pool_contexts = true;         ///< SCH-45; likewise
+    /// SCH-34; off: who is woken in its own tick queues as everybody does, for a world that asks which of all ready ones runs anyway.
+    bool return_in_place = true;
     std::uint64_t dispatches_max = 0;    ///< dispatches after which a run counts as endless (INV-LIVE-01); 0: no bound
     bool report_deadlocks = false;     ///< dump who waits for what to standard error (SCH-55.3)
     std::function<void(CoroutineHandle, ScopeRef)> on_zombie{};  ///< a coroutine became a zombie (ZOM-21); for logging, must not suspend
@@ -382,6 +384,8 @@ private:
     [[nodiscard]] bool has_ready_work() const noexcept override {
         return !ready_.empty() || !microtasks_.empty() || static_cast<bool>(pending_);
     }
+    [[nodiscard]] bool list_ready(std::vector<Label>& into) const override;
+    void settle() override { flush(); }
 
     Reactor& reactor_;
     Runtime& runtime_;

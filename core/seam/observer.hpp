@@ -20,6 +20,8 @@ public:
     virtual void on_touch(Cell cell, TouchMode mode) { (void)cell, (void)mode; }
     /// The running step states a cell of its footprint before it touches any: with its other statements, all that others may see of it.
     virtual void on_statement(Cell cell, TouchMode mode) { (void)cell, (void)mode; }
+    /// The reactor reports this source next: all deliveries until the next step are its step. Told where a world puts one question only.
+    virtual void on_source(Label source, Instant at) { (void)source, (void)at; }
 };
 
 /// Several observers as one, called in order of addition.
@@ -38,6 +40,9 @@ public:
     }
     void on_statement(Cell cell, TouchMode mode) override {
         for (Observer* observer : observers_) { observer->on_statement(cell, mode); }
+    }
+    void on_source(Label source, Instant at) override {
+        for (Observer* observer : observers_) { observer->on_source(source, at); }
     }
 
 private:

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "heddle/core/base/assert.hpp"
 #include "heddle/core/base/ids.hpp"
@@ -71,6 +72,14 @@ public:
     virtual void deliver(const Delivery& delivery) noexcept = 0;
     /// Looked at by the backend right before it blocks: work that became ready inside the tick must not sleep through the poll.
     [[nodiscard]] virtual bool has_ready_work() const noexcept = 0;
+    /// Between two deliveries of one tick: what the first one has decided takes effect now, not at the tick's end (SCH-26). Nothing by default.
+    virtual void settle() {}
+    /// Who may be dispatched next, in production's order, for a backend that asks one question for all that may happen. Adds nothing by
+    /// default. @returns false if something else, a microtask, goes before any of them
+    [[nodiscard]] virtual bool list_ready(std::vector<Label>& into) const {
+        (void)into;
+        return true;
+    }
 
 protected:
     ~ReactorSink() = default;

@@ -21,6 +21,7 @@ public:
         if (!hidden_ || !hidden_(cell, mode)) { inner_.on_touch(cell, mode); }
     }
     void on_statement(Cell cell, TouchMode mode) override { inner_.on_statement(cell, mode); }
+    void on_source(Label source, Instant at) override { inner_.on_source(source, at); }
 
 private:
     Observer& inner_;
@@ -47,7 +48,7 @@ constexpr std::array modes{'R', 'W', 'a', 's', 'm', 'g', 't'};
 class Watch {
 public:
     Watch(const sim::Program& program, Reduction reduction, const JudgeOptions& options)
-        : program_(program), search_(search_options(reduction)), hiding_(search_, options.hidden) {
+        : program_(program), search_(search_options(reduction, options)), hiding_(search_, options.hidden) {
         sim::WorldOptions world;
         world.order = options.order;
         world.timing = options.timing;
@@ -70,14 +71,17 @@ public:
     }
 
 private:
-    static sim::ReducedSearch::Options search_options(Reduction reduction) {
+    static sim::ReducedSearch::Options search_options(Reduction reduction, const JudgeOptions& judged) {
         sim::ReducedSearch::Options options;
         options.reduction = reduction;
+        options.one_question = true;
+        options.faithful = judged.order == trace::Order::faithful;
         return options;
     }
 
     void one() {
         history_.begin();
+        world_.mutable_options().one_question = search_.puts_one_question();
         const sim::Outcome outcome = world_.run(program_);
         ++seen_.runs;
         const bool violated = outcome.kind == trace::OutcomeKind::violation;

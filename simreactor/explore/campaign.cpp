@@ -198,6 +198,7 @@ private:
                 watch_.begin(*chooser);
                 chooser = &watch_;
             }
+            lane.world.mutable_options().one_question = puts_one_question(lane);
             const Outcome outcome = run_guarded(lane.world, *chooser, lane.order);
             ++report_.runs;
             ++lane.runs;
@@ -209,7 +210,7 @@ private:
             const bool violated = outcome.kind == trace::OutcomeKind::violation;
             if (violated) {
                 ++report_.cut;
-                if (outcome.invariant != RunGuard::crashed) { found(outcome, lane.order); }
+                if (outcome.invariant != RunGuard::crashed) { found(outcome, lane.order, lane.world.options().one_question); }
             }
             if (options_.guard != nullptr && !violated) { options_.guard->ran(answers_.answers(), answers_.hash()); }
             schedules.finish({!violated, watched ? &watch_ : nullptr});
@@ -229,8 +230,13 @@ private:
     Outcome run_guarded(World& world, Chooser& chooser, trace::Order order) {
         if (options_.guard == nullptr) { return run_once(world, chooser); }
         answers_.begin(chooser);
-        world.mutable_options().chooser = &options_.guard->begin(answers_, static_cast<std::uint32_t>(order));
+        world.mutable_options().chooser = &options_.guard->begin(answers_, RunGuard::tag_of(order, world.options().one_question));
         return options_.guard->refuses() ? known_to_crash() : world.run(program_);
+    }
+
+    [[nodiscard]] static bool puts_one_question(const Lane& lane) {
+        const ReducedSearch* const search = lane.schedules->reduced();
+        return search != nullptr && search->puts_one_question();
     }
 
     static constexpr std::uint64_t probes_from = 512;  // a search that is over sooner needs no estimate
@@ -248,14 +254,16 @@ private:
         if (!lane.probing) {
             WorldOptions wanted = lane.world.options();
             wanted.observers.clear();
+            wanted.chooser = nullptr;
             lane.probing = std::make_unique<World>(wanted);
         }
         for (int i = 0; i < probes_at_once && !done(); ++i) {
+            lane.probing->mutable_options().one_question = puts_one_question(lane);
             ProbeChooser chooser(hash_mix(hash_mix(options_.seed, 0x70726f6265), lane.tree.probes()));
             const Outcome outcome = run_guarded(*lane.probing, chooser, lane.order);
             lane.tree.add(chooser.log_product());
             const bool violated = outcome.kind == trace::OutcomeKind::violation && outcome.invariant != RunGuard::crashed;
-            if (violated) { found(outcome, lane.order); }
+            if (violated) { found(outcome, lane.order, puts_one_question(lane)); }
         }
     }
 
@@ -272,7 +280,7 @@ private:
         const std::optional<std::string> shared = lane.audit->look(*search);
         if (!shared) { return; }
         known_.insert(std::string(SharingAudit::invariant));
-        Found found = examined(program_, options_, answers_.answers(), Outcome{}, lane.order, false);
+        Found found = examined(program_, options_for(puts_one_question(lane)), answers_.answers(), Outcome{}, lane.order, false);
         found.invariant = found.trace.outcome.invariant = SharingAudit::invariant;
         found.message = found.trace.outcome.message = *shared;
         found.trace.outcome.kind = trace::OutcomeKind::violation;
@@ -360,15 +368,27 @@ private:
     }
 
     /// Records the violating schedule (CP1), then shrinks it. Where that killed the process before, it does less.
-    void found(const Outcome& outcome, trace::Order order) {
+    void found(const Outcome& outcome, trace::Order order, bool one_question) {
         if (!known_.insert(outcome.invariant).second) { return; }
         const int may = options_.guard != nullptr ? options_.guard->may_record() : 2;
-        if (may > 0) { examine(outcome, order, may > 1 && options_.shrink); }
+        if (may > 0) { examine(outcome, order, one_question, may > 1 && options_.shrink); }
         if (options_.guard != nullptr) { options_.guard->recorded(); }
     }
 
-    void examine(const Outcome& outcome, trace::Order order, bool shrink) {
-        Found found = examined(program_, options_, answers_.answers(), outcome, order, shrink);
+    /// A schedule is an answer to its world's questions: what is made of it asks the same.
+    [[nodiscard]] ExploreOptions options_for(bool one_question) const {
+        ExploreOptions own = options_;
+        if (!one_question) { return own; }
+        ask_one_question(own.recipe);
+        own.world = [given = options_.world](WorldOptions& world) {
+            if (given) { given(world); }
+            world.one_question = true;
+        };
+        return own;
+    }
+
+    void examine(const Outcome& outcome, trace::Order order, bool one_question, bool shrink) {
+        Found found = examined(program_, options_for(one_question), answers_.answers(), outcome, order, shrink);
         found.runs = report_.runs;
         if (options_.on_found) { options_.on_found(found); }
         report_.violations.push_back(std::move(found));
@@ -454,6 +474,10 @@ std::string bound_text(std::optional<std::uint32_t> bound, BoundKind kind) {
     return kind == BoundKind::deviations ? number : std::string(to_string(kind)) + ":" + number;
 }
 
+void ask_one_question(trace::Recipe& recipe) { recipe.knobs[std::string(questions_knob)] = "one"; }
+
+bool asks_one_question(const trace::Recipe& recipe) { return recipe.knobs.contains(std::string(questions_knob)); }
+
 WorldOptions world_options(const trace::Recipe& recipe) {
     WorldOptions world;
     world.seed = recipe.seed;
@@ -464,6 +488,7 @@ WorldOptions world_options(const trace::Recipe& recipe) {
     world.timing.post = world.timing.task;
     world.resolution = recipe.resolution;
     if (recipe.steps_max != 0) { world.dispatches_max = recipe.steps_max; }
+    world.one_question = asks_one_question(recipe);
     return world;
 }
 

@@ -148,6 +148,10 @@ void add_risk(SampleRisk& risk, const SampleRisk& part);
 
 /// World options that a recipe stands for, without chooser, observers and oracles.
 [[nodiscard]] WorldOptions world_options(const trace::Recipe& recipe);
+/// The knob of recipes whose world puts one question for all that can happen next (WorldOptions::one_question); its value is "one".
+inline constexpr std::string_view questions_knob = "questions";
+void ask_one_question(trace::Recipe& recipe);
+[[nodiscard]] bool asks_one_question(const trace::Recipe& recipe);
 /// A recipe for a world's options: everything a replay needs to build it again.
 void describe_world(const WorldOptions& options, trace::Recipe& recipe);
 

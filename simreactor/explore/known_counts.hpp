@@ -29,6 +29,8 @@ struct CountOptions {
     Reduction reduction = Reduction::source;
     trace::Order order = trace::Order::any;
     std::optional<std::uint32_t> bound{};  ///< with the baseline `ring`
+    bool one_question = true;              ///< let the world put one question for all that can happen, as long as it can
+    Timing timing{};
     bool count_traces = false;             ///< tell them apart by their digests, also where a reduction promises that none comes twice
     std::uint64_t runs_max = 0;            ///< 0: no limit
 };
@@ -38,6 +40,7 @@ struct Count {
     std::uint64_t runs = 0;
     std::uint64_t traces = 0;
     std::uint64_t redundant = 0;
+    bool reduced = true;      ///< false: what the reactor did made all steps dependent
     std::string violation{};  ///< of the run that ended the search; empty: none
 };
 

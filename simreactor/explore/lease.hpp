@@ -50,6 +50,7 @@ struct Lease {
     bool fresh = true;          ///< its answers are those of a run that was not run yet
     bool whole_loop = false;    ///< ReducedSearch RS4
     bool orders_shown = false;  ///< RS6
+    bool zombies_shown = false;  ///< RS11
     std::vector<SharedMemory::Entry> memory{};  ///< RS8
     std::vector<std::uint32_t> answers{};
     std::vector<std::uint32_t> counts{};

@@ -49,6 +49,7 @@ Json json_of(const Lease& lease) {
               {"fresh", lease.fresh},
               {"whole_loop", lease.whole_loop},
               {"orders_shown", lease.orders_shown},
+              {"zombies_shown", lease.zombies_shown},
               {"answers", lease.answers},
               {"counts", lease.counts},
               {"nodes", std::move(nodes)}};
@@ -183,6 +184,7 @@ Lease lease_of(const At& at) {
     lease.fresh = at.member("fresh").boolean();
     lease.whole_loop = at.member("whole_loop").boolean();
     lease.orders_shown = at.member("orders_shown").boolean();
+    lease.zombies_shown = at.member("zombies_shown").boolean();
     if (const auto memory = at.optional("memory"); memory) {
         for (const At& item : memory->items()) {
             const auto bits = [&](const char* name) {

@@ -104,6 +104,7 @@ Total divided(const Program& program, Reduction reduction, std::uint64_t seed, s
             Lease root;
             root.whole_loop = result.lease.whole_loop;
             root.orders_shown = result.lease.orders_shown;
+            root.zombies_shown = result.lease.zombies_shown;
             book = LeaseBook({root});
             running.clear();
             total = {};

@@ -39,6 +39,7 @@ void ReducedSearch::load(const Lease& lease) {
     lease_fixed_ = lease.fixed;
     whole_loop_ = reactor_seen_ = lease.whole_loop;
     orders_shown_ = order_read_ = lease.orders_shown;
+    zombies_shown_ = zombies_seen_ = lease.zombies_shown;
     answers_ = lease.answers;
     counts_ = lease.counts;
     replay_until_ = answers_.size();
@@ -92,6 +93,7 @@ Lease ReducedSearch::save() {
     lease.fresh = !started_;
     lease.whole_loop = whole_loop_;
     lease.orders_shown = orders_shown_;
+    lease.zombies_shown = zombies_shown_;
     lease.memory = known_memory();
     lease.answers = answers_;
     lease.counts = counts_;
@@ -127,6 +129,7 @@ std::optional<Lease> ReducedSearch::split() {
         lease.depth = static_cast<std::uint32_t>(depth + 1);
         lease.whole_loop = whole_loop_;
         lease.orders_shown = orders_shown_;
+        lease.zombies_shown = zombies_shown_;
         lease.memory = known_memory();
         lease.answers.assign(answers_.begin(), answers_.begin() + node.question);
         lease.counts.assign(counts_.begin(), counts_.begin() + node.question + 1);
@@ -153,6 +156,7 @@ Lease ReducedSearch::cut_at(std::size_t wanted) {
     lease.depth = static_cast<std::uint32_t>(depth);
     lease.whole_loop = whole_loop_;
     lease.orders_shown = orders_shown_;
+    lease.zombies_shown = zombies_shown_;
     lease.memory = known_memory();
     const std::size_t answers = depth < depth_ ? nodes_[depth].question : answers_.size();
     answers_.resize(answers);

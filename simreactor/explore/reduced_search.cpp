@@ -16,6 +16,9 @@ constexpr Cell the_loop = cell(Label{hash_text("loop")}, "everything");
 /// The order in which coroutines were born, whatever their scopes (RS6).
 constexpr Cell every_order = cell(Label{hash_text("loop")}, "order");
 
+/// How many coroutines are active beside zombies (RS11).
+constexpr Cell active_count = cell(Label{hash_text("loop")}, "active");
+
 /// What a program may share without saying so.
 constexpr Cell user_memory = cell(Label{hash_text("loop")}, "user memory");
 constexpr Label the_loop_itself{hash_text("loop, at rest")};
@@ -54,7 +57,8 @@ bool ReducedSearch::next() {
     watching_ = true;
     chosen_.reset();
     doomed_.clear();
-    at_rest_ = ended_ = false;
+    at_rest_ = ended_ = in_tick_ = in_source_ = false;
+    in_place_of_.reset();
     skipping_ = skip_steps_ > 0;
     if (options_.memory != nullptr) { memory_version_ = options_.memory->version(); }
     return true;
@@ -139,9 +143,11 @@ void ReducedSearch::finish(bool extend) {
     HEDDLE_ASSERT(position_ >= replay_until_ && (!skipping_ || blocked_), "INV-RCT-14");
     close_step();
     const bool shares_more = options_.memory != nullptr && options_.memory->version() != memory_version_;
-    if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_) || shares_more) {  // RS4, RS6, RS8
+    const bool zombies_new = zombies_seen_ && !zombies_shown_;
+    if ((reactor_seen_ && !whole_loop_) || (order_read_ && !orders_shown_) || zombies_new || shares_more) {  // RS4, RS6, RS8, RS11
         whole_loop_ = reactor_seen_;
         orders_shown_ = order_read_;
+        zombies_shown_ = zombies_seen_;
         restart_wanted_ = leased_;
         if (!leased_) { restart(); }
         return;
@@ -151,7 +157,11 @@ void ReducedSearch::finish(bool extend) {
         expand_all();
         return;
     }
-    if (blocked_) { ++redundant_; }
+    if (blocked_) {
+        ++redundant_;
+    } else {
+        note_taken_back();
+    }
     if (options_.reduction == Reduction::source) {
         for (const Race& race : graph_.races_from(first_new_)) { race_to_source(race); }
     } else if (options_.reduction == Reduction::optimal) {
@@ -168,7 +178,7 @@ void ReducedSearch::finish(bool extend) {
 // ── one run ──
 
 std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
-    if (point.kind != ChoiceKind::dispatch && point.kind != ChoiceKind::value) { reactor_seen_ = true; }
+    note_answer(point);
     const std::size_t position = position_++;
     if (!watching_) { return position < answers_.size() ? answers_[position] : 0; }
     if (blocked_) { return 0; }
@@ -187,6 +197,10 @@ std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
         if (graph_.is_open()) { graph_.answer(answers_[position]); }
         return answers_[position];
     }
+    if (chosen_ && puts_one_question()) {  // who was chosen did not run: the end of the world came between
+        reactor_seen_ = blocked_ = true;
+        return 0;
+    }
     close_step();
     if (position < replay_until_) {  // the node whose step is run with another process, or with other answers
         Node& node = nodes_[graph_.size()];
@@ -201,6 +215,7 @@ std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
     for (const Label label : point.candidates) { node.enabled.push_back(graph_.pid_of(label)); }
     node.question = static_cast<std::uint32_t>(position);
     node.asked = true;
+    note_taken_back();
     const std::optional<Pid> pid = first_choice(node);
     if (!pid) {
         --depth_;
@@ -226,9 +241,14 @@ void ReducedSearch::on_event(const Event& event) {
     const bool ends_unborn = event.kind == EventKind::finished && std::erase(doomed_, event.who) > 0;
     if (event.kind == EventKind::step_begin) { at_rest_ = false; }
     if ((event.kind == EventKind::step_begin && event.a == 0) || (ends_unborn && !at_rest_)) {
-        begin_step(event.who, ends_unborn);
+        in_source_ = false;
+        begin_step(event.who, ends_unborn, event.at);
+        if (!ends_unborn) { in_place_of_ = event.who; }
         return;
     }
+    if (event.kind == EventKind::quiescent || (event.kind == EventKind::finished && in_place_of_ == event.who)) { in_place_of_.reset(); }
+    if (event.kind == EventKind::tick_begin) { in_source_ = false; }
+    if (event.kind == EventKind::tick_begin || event.kind == EventKind::tick_end) { in_tick_ = event.kind == EventKind::tick_begin; }
     if (event.kind == EventKind::run_ended) {  // what goes with the world is nobody's step
         ended_ = true;
         at_rest_ = false;
@@ -239,11 +259,26 @@ void ReducedSearch::on_event(const Event& event) {
     switch (event.kind) {
         case EventKind::finished:
             if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }  // one less to go through
+            if (zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
             break;
+        case EventKind::woken:
+            if (options_.faithful && in_source_ && puts_one_question()) { graph_.touch(cell(event.who, "place"), TouchMode::write); }
+            [[fallthrough]];
         case EventKind::spawned:
-        case EventKind::woken: graph_.enable(graph_.pid_of(event.who)); break;
-        case EventKind::became_zombie:  // how many are active beside it decides whether the epilogue's timer runs
+            if (event.kind == EventKind::spawned && zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
+            graph_.enable(graph_.pid_of(event.who));
+            break;
         case EventKind::delivered:
+            if (!puts_one_question() || (in_tick_ && !in_source_)) { reactor_seen_ = true; }
+            break;
+        case EventKind::became_zombie:
+            zombies_seen_ = true;
+            if (zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
+            if (!puts_one_question()) { reactor_seen_ = true; }
+            break;
+        case EventKind::epilogue_expired:
+            if (event.a > 1) { reactor_seen_ = true; }  // it takes back the next step of everybody, as the second phase does
+            break;
         case EventKind::second_phase: reactor_seen_ = true; break;  // it is the loop's state from here on, and every dispatch reads it
         case EventKind::scope_requested:
             order_read_ = true;
@@ -258,7 +293,36 @@ void ReducedSearch::on_event(const Event& event) {
     }
 }
 
-void ReducedSearch::begin_step(Label who, bool unborn) {
+/// A source's step; what it delivers comes next.
+void ReducedSearch::on_source(Label source, Instant at) {
+    at_rest_ = false;
+    in_source_ = true;
+    begin_step(source, false, at);
+}
+
+void ReducedSearch::note_answer(const ChoicePoint& point) {
+    switch (point.kind) {
+        case ChoiceKind::dispatch:
+        case ChoiceKind::value: return;
+        case ChoiceKind::fault:
+        case ChoiceKind::req_cancel:  // answers within a step
+            if (puts_one_question()) { return; }
+            break;
+        default: break;
+    }
+    reactor_seen_ = true;
+}
+
+void ReducedSearch::begin_coroutine(Pid pid) {
+    if (coroutines_.size() <= pid) { coroutines_.resize(pid + 1); }
+    coroutines_[pid] = true;
+    if (!options_.faithful || !puts_one_question()) { return; }
+    graph_.chain();
+    graph_.touch(ready_head, TouchMode::read);
+    if (in_place_of_) { graph_.touch(cell(*in_place_of_, "place"), TouchMode::read); }
+}
+
+void ReducedSearch::begin_step(Label who, bool unborn, Instant at) {
     const std::size_t begun = steps_begun_++;
     if (blocked_ || !watching_) { return; }
     if (skipping_) {
@@ -267,12 +331,18 @@ void ReducedSearch::begin_step(Label who, bool unborn) {
     }
     const Pid pid = chosen_ ? *chosen_ : graph_.pid_of(who);
     if (chosen_) {
+        if (puts_one_question() && graph_.label_of(pid) != who) {  // the end of the world came between
+            reactor_seen_ = blocked_ = true;
+            return;
+        }
         HEDDLE_ASSERT(graph_.label_of(pid) == who, "RS1: who was chosen runs");
         chosen_.reset();
     } else {
         open_step(pid, false, static_cast<std::uint32_t>(position_));
         if (blocked_) { return; }
     }
+    if (puts_one_question()) { graph_.at(at); }
+    if (!in_source_) { begin_coroutine(pid); }
     const OwnCells own = own_cells(pid, who);
     graph_.allow(own.wait);
     graph_.allow(own.state);
@@ -282,19 +352,21 @@ void ReducedSearch::begin_step(Label who, bool unborn) {
     if (!unborn) { return; }
     graph_.touch_number(own.state, TouchMode::write);
     if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }
+    if (zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
 }
 
 /// RS7: what happens now is nobody's.
 void ReducedSearch::begin_rest() {
     if (!at_rest_) { return; }
     at_rest_ = false;
-    begin_step(the_loop_itself, false);
+    begin_step(the_loop_itself, false, graph_.now());
     if (records() && graph_.is_open()) { graph_.follow_all(); }
 }
 
 void ReducedSearch::on_touch(Cell cell, TouchMode mode) {
     begin_rest();
-    if (!records() || !graph_.is_open() || cell == ready_tail || cell == ready_head) { return; }
+    if (!records() || !graph_.is_open()) { return; }
+    if ((cell == ready_tail || cell == ready_head) && !(options_.faithful && puts_one_question())) { return; }
     if (order_cells_.find(cell.value) != nullptr) {
         if (mode == TouchMode::read) { order_read_ = true; }
         if (!orders_shown_) { return; }
@@ -331,6 +403,7 @@ void ReducedSearch::open_step(Pid pid, bool asked, std::uint32_t question) {
     node.enabled.push_back(pid);
     node.question = question;
     node.asked = asked;
+    note_taken_back();
     const std::optional<Pid> chosen = first_choice(node);
     if (!chosen) {
         --depth_;
@@ -465,10 +538,66 @@ void ReducedSearch::let_sleep(Node& node, Pid pid, const std::vector<Foot>& feet
 
 // ── what a run's races ask for ──
 
-void ReducedSearch::race_to_source(const Race& race) {
+/// RS9. What could have gone on at the node before the last one, or at the last one if the run is over, and cannot any more.
+void ReducedSearch::note_taken_back() {
+    if (!puts_one_question() || options_.reduction == Reduction::none || depth_ == 0) { return; }
+    const bool over = depth_ == graph_.size();  // no: the last node's step has not begun
+    if (!over && depth_ < 2) { return; }
+    const std::size_t before = over ? depth_ - 1 : depth_ - 2;
+    Node& node = nodes_[before];
+    for (const Pid pid : node.enabled) {
+        const bool is_coroutine = pid < coroutines_.size() && coroutines_[pid];
+        if (pid == node.current || is_coroutine) { continue; }
+        if (!over && std::ranges::find(nodes_[before + 1].enabled, pid) != nodes_[before + 1].enabled.end()) { continue; }
+        if (options_.reduction == Reduction::optimal) {
+            if (!sleeps(node, pid)) { forest_.add(node.tree, pid); }
+        } else if (ask_source(node, {pid})) {
+            send_up(static_cast<StepIndex>(before), {pid});
+        }
+    }
+}
+
+/// The sequence that `reversal_` holds can begin at the node.
+bool ReducedSearch::can_begin(const Node& node) const {
+    const auto possible = [&](std::size_t item) { return std::ranges::find(node.enabled, reversal_.pid(item)) != node.enabled.end(); };
+    if (options_.reduction == Reduction::optimal) { return possible(0); }
+    for (std::size_t i = 0; i < reversal_.end(); ++i) {
+        if (*reversal_.find(reversal_.pid(i)) == i && reversal_.is_initial(i) && possible(i)) { return true; }
+    }
+    return false;
+}
+
+/// Builds the reversal, where it can begin (RS10). @returns false if nothing is to be inserted
+bool ReducedSearch::place(Race& race, StepIndex end) {
+    if (!puts_one_question()) {
+        if (nodes_[race.first].enabled.size() < 2) { return false; }
+        reversal_.build(graph_, race, end);
+        return true;
+    }
+    for (;;) {
+        reversal_.build(graph_, race, end);
+        if (can_begin(nodes_[race.first])) { return true; }
+        const StepIndex queued_by = options_.faithful ? graph_.enabler(race.first) : no_step;
+        if (queued_by == no_step) { break; }
+        race.first = queued_by;
+    }
+    // Nothing in between, and it cannot go first: what made it possible was said of no step.
+    if (options_.faithful || reversal_.end() > 1) { try_all(race.first); }
+    return false;
+}
+
+void ReducedSearch::try_all(StepIndex step) {
+    Node& node = nodes_[step];
+    if (options_.reduction == Reduction::source && ask_source(node, {})) { send_up(step, {}); }
+    if (options_.reduction != Reduction::optimal) { return; }
+    for (const Pid pid : node.enabled) {
+        if (pid != node.current && !sleeps(node, pid)) { forest_.add(node.tree, pid); }
+    }
+}
+
+void ReducedSearch::race_to_source(Race race) {
+    if (!place(race, race.second + 1)) { return; }
     Node& node = nodes_[race.first];
-    if (node.enabled.size() < 2) { return; }
-    reversal_.build(graph_, race, race.second + 1);
     initials_.clear();
     for (std::size_t i = 0; i < reversal_.end(); ++i) {
         const Pid pid = reversal_.pid(i);
@@ -495,10 +624,10 @@ bool ReducedSearch::ask_source(Node& node, const std::vector<Pid>& pids) {
 
 /// @returns the last step that the decision depends on; `no_step` if it depends on all of them, since the reversal takes in what follows.
 /// A branch that waits in the tree is no lasting answer: what it has below it decides which longer reversals it covers.
-StepIndex ReducedSearch::race_to_tree(const Race& race) {
+StepIndex ReducedSearch::race_to_tree(Race race) {
+    const StepIndex second = race.second;
+    if (!place(race, graph_.size())) { return puts_one_question() ? no_step : second; }
     Node& node = nodes_[race.first];
-    if (node.enabled.size() < 2) { return race.second; }
-    reversal_.build(graph_, race, graph_.size());
     // An initial that is explored covers whatever else the sequence holds; only what stands before it decides that it is one.
     const auto until = [&](std::size_t item) {
         return reversal_.is_reversed(item) ? no_step : std::max(race.second, reversal_.step(item));
@@ -521,14 +650,7 @@ StepIndex ReducedSearch::race_to_tree(const Race& race) {
 
 /// A run was cut: what its pending steps would have done is not known, so every node of it tries all that is enabled.
 void ReducedSearch::expand_all() {
-    for (std::size_t depth = 0; depth < depth_; ++depth) {
-        Node& node = nodes_[depth];
-        if (options_.reduction == Reduction::source && ask_source(node, {})) { send_up(static_cast<StepIndex>(depth), {}); }
-        if (options_.reduction != Reduction::optimal) { continue; }
-        for (const Pid pid : node.enabled) {
-            if (pid != node.current && !sleeps(node, pid)) { forest_.add(node.tree, pid); }
-        }
-    }
+    for (std::size_t depth = 0; depth < depth_; ++depth) { try_all(static_cast<StepIndex>(depth)); }
 }
 
 }  // namespace heddle::sim

@@ -12,9 +12,11 @@
 // RS2  Complete means: every trace was run. `none` runs every schedule, `source` and `optimal` at least one schedule of every trace
 //      and, among the runs that are not redundant, at most one.
 // RS3  A run is redundant if all that is enabled sleeps: what it would show was shown. It goes on to its end, unrecorded.
-// RS4  Answers within the reactor (whether it polls, which source, which timer) are value questions of the step before them. Whether
-//      they are asked depends on what every step did, so from the first of them on all steps count as dependent, and the search begins
-//      anew with that (`whole_loop`).
+// RS4  In a world that puts one question (WorldOptions::one_question) what the reactor reports are steps as those of coroutines: a source
+//      is a process, all deliveries that it makes at once are its step. Elsewhere, and where that question cannot say what may happen,
+//      answers within the reactor (whether it polls, which source, which timer) are value questions of the step before them. Whether they
+//      are asked depends on what every step did, so from the first of them on all steps count as dependent, and the search begins anew
+//      with that (`whole_loop`).
 //      With `optimal` a race is looked at again whenever steps behind it changed that its reversal was dropped or merged for.
 // RS5  Memory is proportional to the length of a run, except that `optimal` keeps its trees, and `count_traces` a word per trace.
 // RS6  The order of births within a scope shows only to a request that goes through its members, or to a shutdown. Until a run has one,
@@ -23,6 +25,13 @@
 //      others.
 // RS8  What coroutines share of a program's own memory shows while runs go on (SharedMemory). A run that finds more had too small
 //      footprints, as had those before it: the search begins anew with what is known then.
+// RS9  A step may take back what could have happened in its place: a timer, a report. What was possible before it and is not behind it,
+//      and was not run, is tried before it; that makes the race of a cancelled event with its canceller.
+// RS10 Where the queue decides who runs (faithful), dispatches follow each other, and whoever queues somebody conflicts with whoever queues
+//      another. A source that wakes who has just parked makes it go on at once (SCH-34), so it races with the dispatch that came in place of
+//      that. A reversal that cannot begin where its race does begins where that was queued.
+// RS11 How many coroutines are active shows only beside zombies, whose time runs once nobody is. Until a run has one, births and ends of
+//      coroutines are independent in that; then the search begins anew with their number as a cell.
 // Chance: none.
 #pragma once
 
@@ -62,6 +71,8 @@ public:
         /// All memory of the program is one cell, which every step of a coroutine writes: complete whatever the program declares, and no
         /// reduction but that of what the runtime does by itself.
         bool sharing_any = false;
+        bool one_question = false;  ///< its worlds may put one question; each run's world is to ask so while `puts_one_question`
+        bool faithful = false;      ///< its worlds dispatch the head of the queue (RS10)
         bool count_traces = false;  ///< tell traces apart by their digest; else every run that is not redundant counts
         const SharedMemory* memory = nullptr;  ///< where its worlds keep what is shared (RS8); null: what is declared is all
     };
@@ -79,6 +90,7 @@ public:
     void on_event(const Event& event) override;
     void on_touch(Cell cell, TouchMode mode) override;
     void on_statement(Cell cell, TouchMode mode) override;
+    void on_source(Label source, Instant at) override;
 
     /// Every trace was run, as far as no bound left one out and no run was cut.
     [[nodiscard]] bool complete() const { return exhausted_ && !bounded_ && cut_ == 0; }
@@ -91,6 +103,8 @@ public:
     [[nodiscard]] bool bounded() const { return bounded_; }
     /// True if reactor answers made all steps dependent (RS4).
     [[nodiscard]] bool whole_loop() const { return whole_loop_; }
+    /// The next run's world is to have this option (RS4).
+    [[nodiscard]] bool puts_one_question() const { return options_.one_question && !whole_loop_; }
     /// Of the last run, when `finish` has been called: it was not redundant, and its trace.
     [[nodiscard]] bool was_redundant() const { return blocked_; }
     [[nodiscard]] std::uint64_t trace_digest() const { return graph_.digest(); }
@@ -122,9 +136,10 @@ public:
     [[nodiscard]] std::vector<UpwardRace> take_upward() { return std::exchange(upward_, {}); }
     /// `next` said false because a process is lent: later there may be more.
     [[nodiscard]] bool is_waiting() const { return waiting_; }
-    /// What was found out while the search was divided: it has to begin anew, with RS4, RS6 or RS8.
+    /// What was found out while the search was divided: it has to begin anew, with RS4, RS6, RS8 or RS11.
     [[nodiscard]] bool wants_restart() const { return restart_wanted_; }
     [[nodiscard]] bool orders_shown() const { return orders_shown_; }
+    [[nodiscard]] bool zombies_shown() const { return zombies_shown_; }
     [[nodiscard]] std::uint64_t cut() const { return cut_; }
 
     /// Steps of the present run.
@@ -160,7 +175,13 @@ private:
     [[nodiscard]] OwnCells own_cells(Pid pid, Label label);
     [[nodiscard]] bool records() const { return !skipping_ && !blocked_ && !ended_; }
     Node& new_node();
-    void begin_step(Label who, bool unborn);
+    void begin_step(Label who, bool unborn, Instant at);
+    void begin_coroutine(Pid pid);
+    void note_answer(const ChoicePoint& point);
+    void note_taken_back();
+    [[nodiscard]] bool can_begin(const Node& node) const;
+    [[nodiscard]] bool place(Race& race, StepIndex end);
+    void try_all(StepIndex step);
     void begin_rest();
     void open_step(Pid pid, bool asked, std::uint32_t question);
     void close_step();
@@ -179,7 +200,7 @@ private:
     bool advance();
     void resume_at(std::size_t depth, std::uint32_t answers);
     void restart();
-    void race_to_source(const Race& race);
+    void race_to_source(Race race);
     bool ask_source(Node& node, const std::vector<Pid>& pids);
     static void let_sleep(Node& node, Pid pid, const std::vector<Foot>& feet);
     void join_feet(StepIndex step);
@@ -192,7 +213,7 @@ private:
     [[nodiscard]] Lease::Node saved(const Node& node, bool owned) const;
     [[nodiscard]] bool is_simple(std::size_t depth) const;
     void send_up(StepIndex node, const std::vector<Pid>& initials);
-    [[nodiscard]] StepIndex race_to_tree(const Race& race);
+    [[nodiscard]] StepIndex race_to_tree(Race race);
     void expand_all();
 
     Options options_;
@@ -220,10 +241,16 @@ private:
     bool whole_loop_ = false;
     bool reactor_seen_ = false;
     bool orders_shown_ = false;
+    bool zombies_shown_ = false;
+    bool zombies_seen_ = false;
     bool order_read_ = false;
     bool ended_ = false;
     std::uint64_t memory_version_ = 0;    // when the present run began (RS8)
     bool at_rest_ = false;                // nothing can go on, and nothing has happened since (RS7)
+    bool in_tick_ = false;
+    bool in_source_ = false;              // the open step is a source's
+    std::optional<Label> in_place_of_;    // who parked last, if its own tick dispatches
+    std::vector<bool> coroutines_;        // by process: it is one
     GenerationMap order_cells_;  // of all scopes that were ever opened
     Reversal reversal_;
     WakeupForest forest_;  // the trees of all nodes

@@ -73,8 +73,8 @@ ReplayResult replay(const Program& program, const std::function<OracleList()>& o
     ReplayChooser chooser(plan_of(trace.decisions), std::move(replaying));
     recorder.set_inner(&chooser);
     WorldOptions& in_use = world.mutable_options();
-    const auto order = static_cast<std::uint32_t>(trace.recipe.order);
-    in_use.chooser = options.guard != nullptr ? &options.guard->begin(recorder, order) : &recorder;
+    const std::uint32_t tag = RunGuard::tag_of(trace.recipe.order, asks_one_question(trace.recipe));
+    in_use.chooser = options.guard != nullptr ? &options.guard->begin(recorder, tag) : &recorder;
     in_use.oracles = borrowed(judges);
     in_use.observers = {&recorder};
     in_use.observers.insert(in_use.observers.end(), options.observers.begin(), options.observers.end());
@@ -128,7 +128,7 @@ trace::Trace record(const Program& program, const std::function<OracleList()>& o
     recording.keep_events = how.keep_events;
     trace::TraceRecorder recorder(&world.labels(), chooser, recording);
     WorldOptions& in_use = world.mutable_options();
-    in_use.chooser = how.guard != nullptr ? &how.guard->begin(recorder, static_cast<std::uint32_t>(recipe.order)) : &recorder;
+    in_use.chooser = how.guard != nullptr ? &how.guard->begin(recorder, RunGuard::tag_of(recipe.order, asks_one_question(recipe))) : &recorder;
     in_use.oracles = borrowed(judges);
     in_use.observers = {&recorder};
     in_use.observers.insert(in_use.observers.end(), how.observers.begin(), how.observers.end());

@@ -10,11 +10,13 @@
 // Chance: none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "heddle/core/seam/chooser.hpp"
+#include "heddle/traces/trace.hpp"
 
 namespace heddle::sim {
 
@@ -23,7 +25,7 @@ public:
     virtual ~RunGuard() = default;
 
     /// Before each schedule of a search, and before other runs that may end the process.
-    /// @param tag  of the run's kind, for what is told of it: a search's is its order
+    /// @param tag  of the run's kind, for what is told of it: a search's is `tag_of`
     /// @returns the chooser to run with, which asks `decides`
     virtual Chooser& begin(Chooser& decides, std::uint32_t tag) = 0;
     /// Between `begin` and the run: it must not be run.
@@ -38,6 +40,14 @@ public:
     virtual void recorded() {}
     /// Long work goes on.
     virtual void alive() {}
+
+    /// The tag of a search's schedules: their order, and whether their worlds put one question.
+    [[nodiscard]] static constexpr std::uint32_t tag_of(trace::Order order, bool one_question) {
+        return static_cast<std::uint32_t>(order) + (one_question ? 2U : 0U);
+    }
+    [[nodiscard]] static constexpr trace::Order order_of(std::uint32_t tag) { return static_cast<trace::Order>(tag % 2); }
+    [[nodiscard]] static constexpr bool asks_one_question(std::uint32_t tag) { return tag >= 2; }
+    static constexpr std::size_t tags = 4;
 
     /// What a run ends with that the guard ended.
     static constexpr std::string_view crashed = "CRASHED";

@@ -58,6 +58,11 @@ public:
         }
     }
 
+    void on_source(Label source, Instant) override {
+        at_rest_ = false;
+        begin_step(source);
+    }
+
     void on_touch(Cell cell, TouchMode mode) override {
         if (!ended_ && !at_rest_ && begun_ > 0 && memory_.has_name(cell)) { touches_.push_back({begun_ - 1, {cell, mode}}); }
     }

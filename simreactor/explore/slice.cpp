@@ -27,6 +27,8 @@ ReducedSearch::Options search_options(const ExploreOptions& options, const Share
     search.reduction = *options.reduction;
     search.sharing_any = options.sharing_any;
     search.count_traces = options.reduction == Reduction::none;
+    search.one_question = true;
+    search.faithful = options.order == trace::Order::faithful;
     search.memory = is_instrumented(options) ? &memory : nullptr;
     return search;
 }
@@ -104,12 +106,14 @@ std::vector<Lease> plan_leases(const ScenarioCall& call, const ExploreOptions& o
             World world(own);
             bool again = false;
             while (search.next()) {
+                world.mutable_options().one_question = search.puts_one_question();
                 const Outcome outcome = world.run(program);
                 search.finish(outcome.kind != trace::OutcomeKind::violation);
                 if (search.wants_restart()) {
                     root = Lease{};
                     root.whole_loop = search.whole_loop();
                     root.orders_shown = search.orders_shown();
+                    root.zombies_shown = search.zombies_shown();
                     root.memory = memory.entries();
                     again = true;
                     break;

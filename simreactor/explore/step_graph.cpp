@@ -98,11 +98,31 @@ void StepGraph::begin(Pid pid) {
     step.first_edge = static_cast<std::uint32_t>(edges_.size());
     step.first_race = static_cast<std::uint32_t>(races_.size());
     last_[pid] = static_cast<StepIndex>(steps_.size());
+    if (!steps_.empty()) {
+        step.chained = steps_.back().chained;
+        step.first_at = steps_.back().first_at;
+        step.at = steps_.back().at;
+    }
     steps_.push_back(step);
     clocks_.resize(clocks_.size() + width_, 0);
     own_.clear();
+    chained_ = no_step;
     follows_all_ = false;
     digest_of_answers_ = 0;
+}
+
+void StepGraph::at(Instant instant) {
+    HEDDLE_ASSERT(open_ && steps_.back().at <= instant, "SG6");
+    if (steps_.back().at == instant) { return; }
+    steps_.back().at = instant;
+    steps_.back().first_at = static_cast<StepIndex>(steps_.size() - 1);
+}
+
+void StepGraph::chain() {
+    HEDDLE_ASSERT(open_, "SG3: something happens in a step");
+    const auto self = static_cast<StepIndex>(steps_.size() - 1);
+    if (steps_.back().chained != no_step && steps_.back().chained != self) { chained_ = steps_.back().chained; }
+    steps_.back().chained = self;
 }
 
 void StepGraph::touch_number(std::uint32_t cell, TouchMode mode) {
@@ -184,6 +204,17 @@ void StepGraph::join(StepIndex step) {
     for (std::uint32_t i = 0; i < pid_count(); ++i) { into[i] = std::max(into[i], from[i]); }
 }
 
+/// All steps before the first one of its instant: of each process, the last of them stands for those before it.
+void StepGraph::join_earlier_instants(const Step& step) {
+    if (step.first_at == 0) { return; }
+    std::uint32_t* into = clocks_.data() + (steps_.size() - 1) * width_;
+    for (Pid pid = 0; pid < pid_count(); ++pid) {
+        StepIndex last = last_[pid];
+        while (last != no_step && last >= step.first_at) { last = steps_[last].previous; }
+        if (last != no_step) { into[pid] = std::max(into[pid], steps_[last].ordinal); }
+    }
+}
+
 void StepGraph::end() {
     HEDDLE_ASSERT(open_, "SG3: no step is open");
     const auto self = static_cast<StepIndex>(steps_.size() - 1);
@@ -193,7 +224,12 @@ void StepGraph::end() {
     for (Pid pid = 0; follows_all_ && pid < pid_count(); ++pid) {
         if (last_[pid] != no_step && last_[pid] != self) { join(last_[pid]); }
     }
-    for (const StepIndex from : enabling_) { join(from); }
+    join_earlier_instants(step);
+    if (chained_ != no_step) { join(chained_); }
+    for (const StepIndex from : enabling_) {
+        join(from);
+        step.enabler = step.enabler == no_step ? from : std::max(step.enabler, from);
+    }
     for (const StepIndex earlier : conflicting_) {  // from latest to earliest: a later one may cover an earlier one
         const Step& other = steps_[earlier];
         if (other.ordinal <= clock(self, other.pid)) { continue; }

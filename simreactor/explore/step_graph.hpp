@@ -11,6 +11,7 @@
 //      prefix again does not record it again. Each access keeps the one before it on its cell, each step the one before it of its process.
 // SG4  Processes and cells get dense numbers in the order in which a search first meets them; they stay when steps are taken back.
 // SG5  A step that states its whole footprint before it does anything keeps to it. That is what a reversed step may be known by.
+// SG6  Where time is one of the things that pass, all steps of an instant happen before all steps of a later one (`at`).
 // Chance: none.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "heddle/core/base/time.hpp"
 #include "heddle/core/seam/footprint.hpp"
 
 namespace heddle::sim {
@@ -87,6 +89,10 @@ public:
     void enable(Pid target);
     /// The open step comes after every other: it was impossible as long as any of them was not done.
     void follow_all() { follows_all_ = true; }
+    /// SG6: the open step happens at this instant. Requires: no earlier than the step before it.
+    void at(Instant instant);
+    /// The open step comes after the last one that said the same, as dispatches do where the queue decides.
+    void chain();
     /// An answer that the open step got: part of what it is.
     void answer(std::uint32_t index) { digest_of_answers_ = hash_mix(digest_of_answers_, index + 1); }
     /// Closes the open step: its clock and its races are known from here on.
@@ -96,6 +102,8 @@ public:
 
     [[nodiscard]] StepIndex size() const { return static_cast<StepIndex>(steps_.size()) - (open_ ? 1 : 0); }
     [[nodiscard]] bool is_open() const { return open_; }
+    /// The instant of the last step (SG6).
+    [[nodiscard]] Instant now() const { return steps_.empty() ? Instant{} : steps_.back().at; }
     [[nodiscard]] Pid pid(StepIndex step) const { return steps_[step].pid; }
     /// 1 for the first step of its process.
     [[nodiscard]] std::uint32_t ordinal(StepIndex step) const { return steps_[step].ordinal; }
@@ -114,6 +122,8 @@ public:
         return first <= second && clock(second, steps_[first].pid) >= steps_[first].ordinal;
     }
     [[nodiscard]] StepIndex last_of(Pid pid) const { return last_[pid]; }
+    /// The last step that made this one possible; no_step if none did.
+    [[nodiscard]] StepIndex enabler(StepIndex step) const { return steps_[step].enabler; }
     /// All races whose second step is `from` or later, in order of their second steps.
     [[nodiscard]] std::span<const Race> races_from(StepIndex from) const;
     /// Equal for two runs iff they are two linearisations of one trace (up to collisions of 64 bits): labels, ordinals, answers and
@@ -134,6 +144,10 @@ private:
         std::uint32_t first_edge = 0;
         std::uint32_t first_race = 0;
         bool is_stated = false;
+        StepIndex enabler = no_step;
+        StepIndex chained = no_step;     // the last chained step up to this one
+        StepIndex first_at = 0;          // the first step of its instant
+        Instant at{};
         std::uint64_t cells = 0;         // Footprint::cells
         std::uint64_t stated_cells = 0;
         std::uint64_t digest = 0;  // of this step and all before it
@@ -151,6 +165,7 @@ private:
 
     void find_predecessors();
     void take_back(StepIndex step);
+    void join_earlier_instants(const Step& step);
     void widen(std::uint32_t pids);
     void join(StepIndex step);
     void check_statement() const;
@@ -178,6 +193,7 @@ private:
     std::uint64_t digest_of_answers_ = 0;
     bool open_ = false;
     bool follows_all_ = false;
+    StepIndex chained_ = no_step;  // the step that the open one comes after
 };
 
 }  // namespace heddle::sim

@@ -58,6 +58,8 @@ private:
         search.reduction = *options.reduction;
         search.sharing_any = options.sharing_any;
         search.memory = options.memory;
+        search.one_question = true;
+        search.faithful = options.order == trace::Order::faithful;
         search.count_traces = options.reduction == Reduction::none;
         return search;
     }

@@ -22,6 +22,9 @@ Label numbered(std::string_view what, int number) {
 
 }  // namespace
 
+Label SimReactor::signal_label(int number) { return numbered("signal", number); }
+Label SimReactor::process_label(int pid) { return numbered("process", pid); }
+
 // ── what is ready ──
 
 void SimReactor::enqueue(Happening what, std::uint32_t index, Instant latest) {
@@ -44,6 +47,7 @@ void SimReactor::enqueue(Happening what, std::uint32_t index, Instant latest) {
         case Happening::arrival: break;
     }
     ready_.push_back({.what = what, .key = key, .latest = latest});
+    if (puts_one_question() && is_deliverable(ready_.back())) { enables(step_label(ready_.back())); }
 }
 
 bool SimReactor::is_deliverable(const Ready& ready) {
@@ -115,6 +119,7 @@ void SimReactor::deliver_ready(const Ready& ready) {
 /// CP-MERGE: how many of `count` one callback stands for. Production merges them all; each of them may also get its
 /// own.
 std::uint32_t SimReactor::merged(std::uint32_t count, Label object) {
+    if (puts_one_question()) { return count; }  // a fire between two deliveries is another order of theirs
     const std::uint32_t answer = ask(ChoiceKind::merge, std::min(count, merges_max), {}, object);
     return answer == 0 ? count : answer;
 }
@@ -122,6 +127,7 @@ std::uint32_t SimReactor::merged(std::uint32_t count, Label object) {
 // ── descriptors ──
 
 int SimReactor::make_descriptor() {
+    touch_names("descriptors");
     descriptors_.push_back({});
     return first_fd + static_cast<int>(descriptors_.size()) - 1;
 }
@@ -271,12 +277,14 @@ void SimReactor::deliver_signal(std::uint32_t index) {
 }
 
 int SimReactor::start_child(const Latency& runs_for, int value) {
+    touch_names("children");
     const auto index = static_cast<std::uint32_t>(children_.size());
     children_.push_back({.value = value});
     if (runs_for.min != Duration::max()) {
         const Window window = options_.timing.window(clock_->now(), runs_for, options_.resolution);
         children_[index].ticket = events_.add(window, Happening::exit, index);
         children_[index].timed = true;
+        enables(process_label(first_pid + static_cast<int>(index)));
     }
     return first_pid + static_cast<int>(index);
 }
@@ -349,6 +357,7 @@ SourceId SimReactor::submit_task(UniqueFunction<void()> body, const SourceOption
     source.detail = slot;
     if (!source.hidden) { count_up(); }
     touch(cell(label, "request"), TouchMode::write);
+    touch_workers();
     tasks_waiting_.push_back(slot);
     begin_tasks();
     return id;
@@ -364,6 +373,7 @@ void SimReactor::begin_tasks() {
         task.timed = true;
         const Window window = options_.timing.window(clock_->now(), options_.timing.task, options_.resolution);
         task.ticket = events_.add(window, Happening::task, slot);
+        enables(task.label);
         ++tasks_running_;
     }
     tasks_waiting_.erase(tasks_waiting_.begin(), tasks_waiting_.begin() + static_cast<std::ptrdiff_t>(begun));
@@ -387,6 +397,8 @@ void SimReactor::withdraw_task(std::uint32_t slot) {
     Task& task = tasks_[slot];
     if (task.state == TaskState::waiting) { std::erase(tasks_waiting_, slot); }
     if (task.timed) { events_.remove(task.ticket); }
+    takes_back(task.label, true);
+    touch_workers();
     task.timed = false;
     const bool ran = task.state == TaskState::running;
     task.state = TaskState::cancelled;
@@ -445,6 +457,7 @@ void SimReactor::deliver_task(std::uint32_t slot) {
     const Label label = tasks_[slot].label;
     const std::uint64_t request = tasks_[slot].request;
     tasks_.remove(slot);
+    touch_workers();
     begin_tasks();
     if (request != 0) {
         io_->work_done(request, cancelled);
@@ -483,6 +496,7 @@ ForeignThread& ForeignThread::then(const Latency& after, UniqueFunction<void()> 
 void SimReactor::schedule_step(ForeignThread& thread) {
     const Latency& after = thread.steps_[thread.next_].after;
     events_.add(options_.timing.window(clock_->now(), after, options_.resolution), Happening::thread, thread.index_);
+    enables(thread.label_);
     thread.scheduled_ = true;
 }
 
@@ -509,8 +523,10 @@ PostId SimReactor::post(std::string_view name, UniqueFunction<void()> run, const
     posts_.push_back({.run = std::move(run), .label = label, .counted = options.counted});
     ++posts_pending_;
     if (options.counted) { count_up(); }
+    enables(label);
     if (options.anywhere) {
         ++posts_anywhere_;
+        posts_seen_ = true;
     } else {
         posts_[index].state = PostState::timed;
         const Latency& after = options.after ? *options.after : options_.timing.post;
@@ -524,6 +540,7 @@ bool SimReactor::withdraw(PostId post) {
     if (!post || post.value > posts_.size() || posts_[post.value - 1].state == PostState::over) { return false; }
     Post& at = posts_[post.value - 1];
     if (at.state == PostState::timed) { events_.remove(at.ticket); }
+    takes_back(at.label, true);
     if (at.state == PostState::fresh || at.state == PostState::postponed) { --posts_anywhere_; }
     if (at.counted) { count_down(); }
     --posts_pending_;

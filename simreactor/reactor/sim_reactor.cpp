@@ -168,7 +168,8 @@ void SimReactor::reset(ResetMode mode) {
     posts_pending_ = posts_anywhere_ = 0;
     anchor_ = loop_label_ = outside_ = Label{};
     asked_ = {};
-    in_tick_ = in_body_ = clock_moved_ = io_delivered_ = false;
+    in_tick_ = in_body_ = clock_moved_ = io_delivered_ = promoting_ = posts_seen_ = false;
+    next_.reset();
     body_touches_.clear();
     ticks_ = 0;
     poll_misses_ = still_polls_ = spurious_ = timer_io_skips_ = close_skips_ = 0;
@@ -197,6 +198,7 @@ Label SimReactor::outside_label(std::string_view name) {
         return Label{hash_mix(hash_text(name), 1 + threads_.size() + posts_.size() * std::uint64_t{1'000'003})};
     }
     if (!outside_) { outside_ = options_.book->root("outside"); }
+    touch_names(name);
     return options_.book->child(outside_, name);
 }
 
@@ -237,6 +239,7 @@ void SimReactor::deliver(Delivery delivery, std::initializer_list<Touch> touches
         sink_->deliver(delivery);
         return;
     }
+    if (puts_one_question()) { clock_moved_ = false; }  // ST2: an instant comes before the next one, whoever is the first in it
     const std::size_t count = touches.size() + (clock_moved_ ? 1 : 0) + body_touches_.size();
     std::array<Touch, 4> few;  // on this stack: a callback may start what is delivered at once, within this delivery
     std::vector<Touch> many(count <= few.size() ? 0 : count);

@@ -23,6 +23,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct Fairness {
 
 class SimReactor;
 class SimWorkers;
+class StepPlan;
 namespace detail {
 class SimIo;
 }
@@ -84,6 +86,9 @@ struct SimReactorOptions {
     NetworkOptions network{};                            ///< of a network of its own
     Machine* machine = nullptr;  ///< its kernel, in a network that nodes share; null: one of its own, once it is needed
     IdleHook on_idle{};
+    /// Puts one question for all that can happen next, coroutines and sources, in place of those of the phases of a tick (sim_steps.cpp).
+    /// Null: the usual ones. Requires: T0 or T1, one node. As soon as operations are in use the usual ones are asked all the same.
+    StepPlan* plan = nullptr;
 };
 
 class SimReactor final : public Reactor, public WorkerPort {
@@ -300,6 +305,13 @@ private:
         Label label;
         int close_fd = -1;
     };
+    /// Something that may happen next (sim_steps.cpp).
+    struct Next {
+        enum class Kind : std::uint8_t { ready, post, close, timer };
+        Kind kind = Kind::ready;
+        std::size_t index = 0;  ///< among its kind; a timer's slot
+        Label label;
+    };
     class PostRunner final : public SourceOwner {
     public:
         explicit PostRunner(SimReactor& reactor) : reactor_(reactor) {}
@@ -339,6 +351,23 @@ private:
     /// In true time, as all that is compared with the world's clock; a timer's deadline is one of the node's own clock.
     [[nodiscard]] Instant first_deadline() const { return options_.skew.true_of(timers_.first().deadline); }
     [[nodiscard]] bool anything_ready();
+
+    // one question (sim_steps.cpp)
+    [[nodiscard]] bool puts_one_question() const { return options_.plan != nullptr && io_ == nullptr; }
+    [[nodiscard]] bool step_due();
+    void step_tick(TickMode mode);
+    [[nodiscard]] bool find_next(TickMode mode);
+    void report_next();
+    void list_sources();
+    [[nodiscard]] bool ask_next();
+    [[nodiscard]] Label step_label(const Ready& ready);
+    [[nodiscard]] Label step_label(SourceId id, const Source& source);
+    [[nodiscard]] static Label signal_label(int number);
+    [[nodiscard]] static Label process_label(int pid);
+    void enables(Label source);
+    void takes_back(Label source, bool found);
+    void touch_workers();
+    void touch_names(std::string_view kind);
 
     // questions and footprints
     [[nodiscard]] Label point_label(std::string_view kind, Label object);
@@ -438,6 +467,8 @@ private:
     bool in_tick_ = false;
     bool in_body_ = false;      // a worker's function runs: what it touches belongs to its completion
     bool clock_moved_ = false;  // the next delivery is the one that tells
+    bool promoting_ = false;
+    bool posts_seen_ = false;   // one that may come anywhere, in this run
     std::vector<Touch> body_touches_;
     std::uint64_t ticks_ = 0;        // of this run
     std::uint32_t poll_misses_ = 0;  // opportunities in a row that did not poll
@@ -451,6 +482,8 @@ private:
     std::vector<std::uint32_t> picks_;  // what its alternatives stand for
     std::vector<Instant> instants_;
     std::vector<TimerQueue::Entry> due_;  // of the timers pass at hand
+    std::vector<Next> nexts_;             // all sources that may be reported
+    std::optional<Next> next_;            // the chosen one
 
     static constexpr int first_fd = 3;
     static constexpr int first_pid = 1000;

@@ -86,6 +86,10 @@ void SimReactor::arm(SourceId id, Source& source) {
     source.overtaken = 0;
     if (!source.started) { count_started(source); }
     touch(armed_cell(id, source), TouchMode::write);
+    if (puts_one_question() && options_.timing.level == TimeLevel::T0) {  // equal deadlines fire in the order of their arming
+        touch(cell(loop_label(), "deadline", static_cast<std::uint64_t>(timers_.entry(slot_of(id)).deadline.ns())), TouchMode::write);
+    }
+    enables(label_of(id, source));
 }
 
 void SimReactor::rearm(SourceId timer, Duration timeout) {
@@ -128,6 +132,7 @@ void SimReactor::release_poll(SourceId poll) {
     if (!polls_.drop_reference(poll, closing)) { return; }
     if (Descriptor* at = descriptor_at(closing.fd)) { at->poll = {}; }
     closes_.push_back({poll, closing.label, closing.close_fd ? closing.fd : -1});
+    enables(closing.label);
     drop_source(poll);
 }
 
@@ -228,6 +233,7 @@ void SimReactor::start(SourceId id) {
         case SourceKind::timer: arm(id, *source); return;
         case SourceKind::proxy: {
             refuse_if_faulty("poll", label_of(id, *source));
+            takes_back(step_label(id, *source), true);  // what was reported so far was reported to others
             polls_.start_proxy(id);
             count_started(*source);
             const auto index = static_cast<std::uint32_t>(static_cast<int>(source->detail) - first_fd);
@@ -238,12 +244,16 @@ void SimReactor::start(SourceId id) {
         case SourceKind::trigger: {
             count_started(*source);
             const Trigger& trigger = triggers_[source->detail];
+            takes_back(label_of(id, *source), true);
             touch(cell(label_of(id, *source), "flag"), TouchMode::read);
+            if (trigger.fired > 0) { enables(label_of(id, *source)); }
             if (trigger.fired > 0 && !trigger.queued) { enqueue(Happening::trigger, source->detail, clock_->now()); }
             return;
         }
         case SourceKind::signal:
             refuse_if_faulty("signal", label_of(id, *source));
+            takes_back(step_label(id, *source), true);
+            if (puts_one_question()) { touch(cell(step_label(id, *source), "pending"), TouchMode::read); }
             count_started(*source);
             signals_[signal_index(static_cast<int>(source->detail))].watchers.push_back(id);
             return;
@@ -265,7 +275,9 @@ void SimReactor::start_process(SourceId id, Source& source) {
         child_ended(static_cast<std::uint32_t>(pid - first_pid));
     }
     touch(exit_cell(pid), TouchMode::read);
+    takes_back(process_label(pid), true);
     if (at != nullptr && !at->ended && !at->reaped) {
+        enables(process_label(pid));
         count_started(source);
         at->watchers.push_back(id);
         return;
@@ -290,8 +302,10 @@ void SimReactor::stop(SourceId id) {
         if (source->kind == SourceKind::timer && source->armings > 0) {
             touch(armed_cell(id, *source), TouchMode::read);
         }
+        takes_back(step_label(id, *source), false);
         return;
     }
+    takes_back(step_label(id, *source), true);
     count_stopped(*source);
     switch (source->kind) {
         case SourceKind::timer:

@@ -19,6 +19,7 @@ bool SimReactor::anything() const {
 }
 
 bool SimReactor::poll_due(bool in_place) {
+    if (puts_one_question()) { return step_due(); }
     static_cast<void>(in_place);        // one bound for both kinds of opportunity (SCH-36)
     if (!anything()) { return false; }  // nothing to find, now or when time has moved
     if (poll_misses_ >= options_.fairness.poll) {
@@ -44,7 +45,7 @@ bool SimReactor::tick(TickMode mode) {
     if (++ticks_ > options_.ticks_max && options_.ticks_max != 0) [[unlikely]] {
         report_violation({"INV-LIVE-01", "the loop made more than " + std::to_string(options_.ticks_max) + " ticks: livelock", __FILE__, __LINE__});
     }
-    poll_misses_ = 0;
+    if (!puts_one_question()) { poll_misses_ = 0; }
     if (!anything() && (mode == TickMode::no_wait || !alive())) {
         look_at_clock();
         return alive();
@@ -52,6 +53,11 @@ bool SimReactor::tick(TickMode mode) {
     in_tick_ = true;
     io_delivered_ = false;
     if (io_ != nullptr) { io_->begin_tick(); }
+    if (puts_one_question()) {
+        step_tick(mode);
+        in_tick_ = false;
+        return alive();
+    }
     wait(mode);
     look_at_clock();
     if (alive() && spurious_ < options_.fairness.spurious && offers(ChoiceKind::spurious) &&
@@ -166,6 +172,7 @@ Instant SimReactor::choose_wake(Instant first) {
 
 void SimReactor::promote() {
     if (events_.empty()) { return; }
+    promoting_ = true;
     events_.take_due(clock_->now(), [this](const EventQueue::Entry& entry) {
         if (entry.what == Happening::exit) {
             children_[entry.index].timed = false;
@@ -176,6 +183,7 @@ void SimReactor::promote() {
             enqueue(entry.what, entry.index, entry.window.latest);
         }
     });
+    promoting_ = false;
 }
 
 void SimReactor::report_hang() {

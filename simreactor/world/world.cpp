@@ -132,6 +132,13 @@ void World::prepare(Node& node, bool alone, std::size_t index) {
     RuntimeOptions runtime;
     runtime.stack_pool = stacks_.get();
     runtime.chooser = options_.chooser;
+    if (options_.one_question && alone && options_.timing.level <= TimeLevel::T1 && options_.mask == ChoiceMask::all() &&
+        options_.chooser != nullptr) {
+        node.plan.attach(options_.chooser);
+        reactor.plan = &node.plan;
+        runtime.chooser = &node.plan;
+        runtime.return_in_place = options_.order == trace::Order::faithful;
+    }
     runtime.observer = observer;
     runtime.labels = reactor.book;
     runtime.name = node.name;

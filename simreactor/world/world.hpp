@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "heddle/core/run/runtime.hpp"
+#include "heddle/simreactor/chooser/step_plan.hpp"
 #include "heddle/simreactor/prng.hpp"
 #include "heddle/simreactor/reactor/sim_reactor.hpp"
 #include "heddle/traces/trace.hpp"
@@ -102,6 +103,9 @@ struct WorldOptions {
     bool name_points = true;    ///< RuntimeOptions of the same name; off only where neither chooser nor observers ask for names
     bool hand_over = true;      ///< RuntimeOptions of the same name
     bool pool_contexts = true;
+    /// All that can happen next is one question, of kind dispatch, for searches whose steps are coroutines and sources alike
+    /// (reactor/sim_steps.cpp). Without effect where a world has several nodes, a time level above T1, or a mask.
+    bool one_question = false;
 };
 
 class World final : private ViolationSink {
@@ -177,6 +181,7 @@ private:
         NodeClock clock{};
         ClockSkew skew{};  // of this run
         bool clock_is_set = true;
+        StepPlan plan{};  // of the scheduler's part in the one question
     };
 
     void violated(const Violation& violation) override;

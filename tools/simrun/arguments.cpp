@@ -27,7 +27,7 @@ struct Typed {
     std::string only;
     std::vector<std::string> results;
     Text of, faults;
-    bool no_audit = false, restless = false;
+    bool no_audit = false, restless = false, one_question = false;
     bool json = false, force = false, trap = false, update = false, all = false, samplers = false;
 };
 
@@ -294,6 +294,7 @@ private:
         seed(app, "");
         order_and_time(app, "");
         app.add_flag("--restless", typed_.restless);
+        app.add_flag("--one-question", typed_.one_question);
     }
 
     CLI::App app_;
@@ -383,6 +384,7 @@ void read_search(const Typed& typed, Arguments& arguments) {
     }
     arguments.audits = !typed.no_audit;
     arguments.restless = typed.restless;
+    arguments.one_question = typed.one_question;
     if (typed.shard) { arguments.shard = shard_of(*typed.shard); }
     if (typed.resume) {
         if (typed.resume->empty()) { refuse("--resume", "a folder", "an empty name"); }

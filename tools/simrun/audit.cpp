@@ -208,6 +208,7 @@ Audit::Audit(const std::string& scenario, const trace::Recipe& recipe) {
     for (const bool restless : {false, true}) {
         std::vector<std::string> arguments = common;
         if (restless) { arguments.emplace_back("--restless"); }
+        if (sim::asks_one_question(recipe)) { arguments.emplace_back("--one-question"); }
         auditors_.push_back(std::make_unique<Auditor>(arguments, restless));
     }
 }
@@ -296,7 +297,8 @@ void Audit::finish() {
 ExitStatus audit_command(const Invocation& invocation, const Arguments& arguments) {
     if (arguments.restless) { shuffle_heap(); }
     const Subject subject = subject_of(invocation, arguments.scenario, arguments.planted);
-    const trace::Recipe recipe = recipe_of(subject, arguments);
+    trace::Recipe recipe = recipe_of(subject, arguments);
+    if (arguments.one_question) { sim::ask_one_question(recipe); }
     const auto judges = [&] { return subject.call.oracles(); };
     sim::World kept;  // a new one for each run would cost more than the run
     for (;;) {

@@ -210,6 +210,7 @@ private:
         sim::Lease root;
         root.whole_loop = back.lease.whole_loop;
         root.orders_shown = back.lease.orders_shown;
+        root.zombies_shown = back.lease.zombies_shown;
         root.memory = back.lease.memory;
         book_ = sim::LeaseBook({root});
     }

@@ -103,6 +103,10 @@ void check_world(const trace::Recipe& recipe, const std::string& path) {
     if (recipe.slack != Duration::zero()) { refuse_unbuilt("slack_ns", std::to_string(recipe.slack.count())); }
     if (recipe.time_max != Duration::zero()) { refuse_unbuilt("time_max_ns", std::to_string(recipe.time_max.count())); }
     for (const auto& [name, value] : recipe.knobs) {
+        if (name == sim::questions_knob) {
+            if (value != "one") { refuse(path + ": /recipe/knobs/" + escaped(name), "one", trace::one_line(value)); }
+            continue;
+        }
         if (name != sim::sweep_knob) { refuse(path + ": /recipe/knobs/" + escaped(name), "no such option", trace::one_line(value)); }
         if (!sim::sweep_from(value)) { refuse(path + ": /recipe/knobs/" + escaped(name), "cancel, fail, both or shutdown", trace::one_line(value)); }
     }

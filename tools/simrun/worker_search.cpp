@@ -46,7 +46,7 @@ sim::WorkerLimits worker_limits(unsigned workers, double hang_seconds) {
     return limits;
 }
 
-trace::Recipe recipe_of_search(const Subject& subject, const sim::ExploreOptions& options, trace::Order order) {
+trace::Recipe recipe_of_search(const Subject& subject, const sim::ExploreOptions& options, std::uint32_t tag) {
     trace::Recipe recipe;
     recipe.scenario = subject.scenario->name;
     recipe.parameters = subject.call.parameters.values();
@@ -55,10 +55,11 @@ trace::Recipe recipe_of_search(const Subject& subject, const sim::ExploreOptions
     recipe.bound = sim::bound_text(options.bound, options.bound_kind);
     sim::WorldOptions world;
     world.seed = options.seed;
-    world.order = order;
+    world.order = sim::RunGuard::order_of(tag);
     world.timing = sim::Timing::at(options.time);
     if (subject.scenario->world) { subject.scenario->world(world); }
     sim::describe_world(world, recipe);
+    if (sim::RunGuard::asks_one_question(tag)) { sim::ask_one_question(recipe); }
     return recipe;
 }
 
@@ -136,7 +137,7 @@ bool Findings::take(sim::Worker& worker) {
     for (sim::Sample& sample : worker.take_samples()) {
         std::unique_ptr<Audit>& audit = audits_.at(sample.tag);
         if (!audit) {
-            const trace::Recipe recipe = recipe_of_search(subject_, options_, static_cast<trace::Order>(sample.tag));
+            const trace::Recipe recipe = recipe_of_search(subject_, options_, sample.tag);
             audit = std::make_unique<Audit>(subject_.call.text(), recipe);
         }
         audit->offer(std::move(sample), seconds_now());
@@ -148,7 +149,7 @@ bool Findings::take(sim::Worker& worker) {
         ++deaths_;
         if (death.recording || !known_.insert(death.name()).second) { continue; }
         const bool hung = death.kind == sim::Death::Kind::hang;
-        const trace::Recipe recipe = recipe_of_search(subject_, options_, static_cast<trace::Order>(death.tag));
+        const trace::Recipe recipe = recipe_of_search(subject_, options_, death.tag);
         crashes_.push_back(crash_of(subject_, recipe, std::move(death), workers_.limits,
                                     workers_.asked() ? 0
                                     : hung           ? 20

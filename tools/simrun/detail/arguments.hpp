@@ -44,6 +44,7 @@ struct Arguments {
     std::string resume;                                  ///< explore: a folder; empty: none
     bool audits = true;                                  ///< explore: some runs are repeated elsewhere
     bool restless = false;                               ///< audit
+    bool one_question = false;  ///< of audit: the runs are answers to one question (sim::WorldOptions)
     double hang_seconds = 10;                            ///< explore: of a run that does nothing
     std::string out = ".";               ///< explore: a folder; shrink: a file, empty for a name beside the trace
     std::optional<std::string> planted;  ///< run, explore

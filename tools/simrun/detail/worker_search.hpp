@@ -72,7 +72,7 @@ struct WorkerOptions {
 
 /// Of the runs of a search in one order.
 [[nodiscard]] trace::Recipe recipe_of_search(const Subject& subject, const sim::ExploreOptions& options,
-                                             trace::Order order);
+                                             std::uint32_t tag);
 
 /// What the workers of one search have found so far, each thing once.
 class Findings {
@@ -96,7 +96,7 @@ private:
     std::vector<Crash> crashes_;
     std::uint64_t deaths_ = 0;
     std::set<std::string> known_;
-    std::array<std::unique_ptr<Audit>, 2> audits_;  // by order
+    std::array<std::unique_ptr<Audit>, sim::RunGuard::tags> audits_;  // by tag
 };
 
 /// One run in so many is audited.
