@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "heddle/simreactor/chooser/answers.hpp"
@@ -106,6 +107,7 @@ private:
         bool began = false;
         SampleTally tally;
         TreeEstimate tree{};
+        std::vector<double> projected{};  // of a reduced search, each time that its runs have doubled: how many it will be
         std::unique_ptr<World> probing{};  // without the observers of the search
         std::unique_ptr<SharingAudit> audit{};  // likewise
         std::uint64_t runs = 0;
@@ -212,6 +214,7 @@ private:
                 ++report_.cut;
                 if (outcome.invariant != RunGuard::crashed) { found(outcome, lane.order, lane.world.options().one_question); }
             }
+            project(lane);
             if (options_.guard != nullptr && !violated) { options_.guard->ran(answers_.answers(), answers_.hash()); }
             schedules.finish({!violated, watched ? &watch_ : nullptr});
             if (!violated && options_.audit_sharing > 0) { audit(lane); }
@@ -324,7 +327,7 @@ private:
                 std::ranges::copy(schedules.reduced()->digests(), std::back_inserter(report_.seen));  // sorted at the end
             }
         }
-        if (lane.tree.probes() > 0 && !lane.ended) {
+        if (has_size(lane) && !lane.ended) {
             const Estimate size = size_of(lane);
             const double left = lane.seconds / static_cast<double>(lane.runs) * (size.value - static_cast<double>(lane.runs));
             report_.sizes.push_back({lane.order, lane.tree.probes(), size, lane.runs, left});
@@ -335,9 +338,25 @@ private:
         }
     }
 
-    /// What the probes say, together with what was run.
+    /// Each time its runs have doubled: how many they will be, by the share that was explored.
+    void project(Lane& lane) const {
+        const ReducedSearch* const search = lane.schedules->reduced();
+        if (search == nullptr || options_.schedules) { return; }
+        if (search->runs() == 0) { lane.projected.clear(); }  // it begins anew
+        if (search->runs() < probes_from || !std::has_single_bit(search->runs())) { return; }
+        const double share = search->explored_share();
+        if (share > 0) { lane.projected.push_back(static_cast<double>(search->runs()) / share); }
+    }
+    [[nodiscard]] static bool has_size(const Lane& lane) { return lane.tree.probes() > 0 || !lane.projected.empty(); }
+
+    /// What the probes say, or the last of the projections with the range of the latest ones, together with what was run.
     [[nodiscard]] static Estimate size_of(const Lane& lane) {
         Estimate size = lane.tree.leaves();
+        if (lane.tree.probes() == 0) {
+            const std::size_t latest = std::min<std::size_t>(lane.projected.size(), 4);
+            const auto [low, high] = std::ranges::minmax(std::span(lane.projected).last(latest));
+            size = {lane.projected.back(), low, high};
+        }
         const auto run = static_cast<double>(lane.runs);
         size.value = std::max(size.value, run);
         size.low = std::max(size.low, run);
@@ -354,7 +373,7 @@ private:
                                                            : distinct_.distinct();
         progress.depth = schedules.depth();
         progress.seconds = seconds();
-        progress.schedules = lane.tree.probes() > 0 ? size_of(lane).value : 0;
+        progress.schedules = has_size(lane) ? size_of(lane).value : 0;
         progress.order = lane.order;
         options_.progress(progress);
     }

@@ -95,10 +95,11 @@ struct SampleRisk {
     std::vector<SampleTally::Drawn> drawn{};
 };
 
-/// How large the tree of schedules is that a systematic search without reduction goes through.
+/// How large the tree of schedules is that a systematic search goes through: by probes of it (a 95 % interval), or, with a reduction, by the
+/// share that was explored (the range since an eighth of the runs; races that are still to be found make it grow).
 struct TreeSize {
     trace::Order order = trace::Order::faithful;
-    std::uint64_t probes = 0;
+    std::uint64_t probes = 0;  ///< 0: by the share that was explored
     Estimate schedules{};    ///< in all; at least as many as were run
     std::uint64_t runs = 0;  ///< of this order
     double seconds_left = 0; ///< at the rate so far, for the middle of the estimate; 0 without a clock

@@ -139,6 +139,27 @@ void ReducedSearch::restart() {
     started_ = bounded_ = false;
 }
 
+double ReducedSearch::explored_share() const {
+    double share = 0;
+    double weight = 1;
+    for (std::size_t depth = 0; depth < depth_; ++depth) {
+        const Node& node = nodes_[depth];
+        std::size_t wanted = node.explored + 1;  // what was tried, and what is being tried
+        switch (options_.reduction) {
+            case Reduction::none: wanted = std::max(wanted, node.enabled.size()); break;
+            case Reduction::source: wanted = std::max(wanted, node.source.size()); break;
+            case Reduction::optimal:
+                forest_.for_each(node.tree, [&](const WakeupForest::Branch& branch) {
+                    if (branch.pid != node.current) { ++wanted; }
+                    return true;
+                });
+        }
+        share += weight * node.explored / static_cast<double>(wanted);
+        weight /= static_cast<double>(wanted);
+    }
+    return share;
+}
+
 void ReducedSearch::finish(bool extend) {
     HEDDLE_ASSERT(position_ >= replay_until_ && (!skipping_ || blocked_), "INV-RCT-14");
     close_step();

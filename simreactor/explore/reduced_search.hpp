@@ -142,6 +142,9 @@ public:
     [[nodiscard]] bool zombies_shown() const { return zombies_shown_; }
     [[nodiscard]] std::uint64_t cut() const { return cut_; }
 
+    /// How much of what is known to be wanted was run, weighed by the number of siblings at each node of the present run: 0 to 1. It grows, and
+    /// falls back where races ask for more.
+    [[nodiscard]] double explored_share() const;
     /// Steps of the present run.
     [[nodiscard]] std::uint32_t depth() const { return static_cast<std::uint32_t>(depth_); }
 

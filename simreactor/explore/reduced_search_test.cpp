@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -134,16 +135,43 @@ TEST(ReducedSearch, AViolationIsFoundRecordedAndShrunk) {
     }
 }
 
-TEST(ReducedSearch, TheReactorMakesAllStepsDependentAndTheAnswerStaysComplete) {
+TEST(ReducedSearch, WhereTheReactorIsAskedAsUsualAllStepsAreDependentAndTheAnswerStaysComplete) {
     const Program program = [] {
         for (int i = 0; i < 2; ++i) {
             spawn("sleeper", [] { sleep_for(1ms); });
         }
     };
+    std::optional<std::uint64_t> traces;
     for (const Reduction reduction : reductions) {
-        const Count found = count(program, reduction);
+        CountOptions options;
+        options.reduction = reduction;
+        options.count_traces = true;
+        options.one_question = false;
+        const Count found = count_traces(program, options);
         EXPECT_TRUE(found.complete) << to_string(reduction);
-        EXPECT_EQ(found.traces, count(program, Reduction::none).traces);
+        EXPECT_FALSE(found.reduced);
+        EXPECT_EQ(found.traces, traces.value_or(found.traces)) << to_string(reduction);
+        traces = found.traces;
+    }
+    EXPECT_GT(*traces, 1U);
+    EXPECT_EQ(count(program, Reduction::source).traces, 1U);  // as one question
+}
+
+TEST(ReducedSearch, ASearchThatIsNotDoneSaysHowLargeItIs) {
+    for (const Reduction reduction : {Reduction::source, Reduction::optimal}) {
+        ExploreOptions options;
+        options.order = trace::Order::any;
+        options.reduction = reduction;
+        options.runs_max = 2500;  // of 5040
+        const Report report = explore(each(7, [](int i, Shared<int>& shared) { shared = i; }), options);
+        ASSERT_EQ(report.sizes.size(), 1U) << to_string(reduction);
+        EXPECT_EQ(report.sizes[0].probes, 0U);
+        EXPECT_GT(report.sizes[0].schedules.value, 2500);
+        EXPECT_LT(report.sizes[0].schedules.value, 10'000) << to_string(reduction);
+        EXPECT_LE(report.sizes[0].schedules.low, report.sizes[0].schedules.value);
+        EXPECT_LE(report.sizes[0].schedules.value, report.sizes[0].schedules.high);
+        options.runs_max = 10'000;
+        EXPECT_TRUE(explore(each(7, [](int i, Shared<int>& shared) { shared = i; }), options).sizes.empty());
     }
 }
 

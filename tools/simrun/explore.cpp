@@ -68,9 +68,10 @@ std::string spelled(double seconds) {
 std::string risk_of(const sim::Report& report) {
     std::string text;
     for (const sim::TreeSize& size : report.sizes) {
-        text += fmt::format("  order {}: about {} schedules ({} to {}, from {} probes), {} run, about {} left\n",
+        const std::string from = size.probes > 0 ? fmt::format("from {} probes", size.probes) : "by the share explored";
+        text += fmt::format("  order {}: about {} schedules ({} to {}, {}), {} run, about {} left\n",
                             trace::to_string(size.order), about(size.schedules.value), about(size.schedules.low),
-                            about(size.schedules.high), size.probes, size.runs, spelled(size.seconds_left));
+                            about(size.schedules.high), from, size.runs, spelled(size.seconds_left));
     }
     for (const sim::SampleRisk& risk : report.risks) {
         text += fmt::format("  order {}: {} samples, {} distinct; the next one is new with a chance of {:.3g} ({:.3g} to {:.3g})",
