@@ -184,7 +184,13 @@ void ReducedSearch::finish(bool extend) {
         note_taken_back();
     }
     if (options_.reduction == Reduction::source) {
-        for (const Race& race : graph_.races_from(first_new_)) { race_to_source(race); }
+        const std::span<const Race> races = graph_.races_from(0);
+        settled_.resize(races.size() - graph_.races_from(first_new_).size());
+        const std::size_t known = settled_.size();
+        settled_.resize(races.size(), no_step);
+        for (std::size_t i = 0; i < races.size(); ++i) {
+            if (i >= known || settled_[i] == no_step) { settled_[i] = race_to_source(races[i]); }
+        }
     } else if (options_.reduction == Reduction::optimal) {
         const std::span<const Race> races = graph_.races_from(0);
         settled_.resize(races.size() - graph_.races_from(first_new_).size(), no_step);
@@ -616,15 +622,26 @@ void ReducedSearch::try_all(StepIndex step) {
     }
 }
 
-void ReducedSearch::race_to_source(Race race) {
-    if (!place(race, race.second + 1)) { return; }
+/// @returns the last step that the decision depends on; `no_step` if it depends on all that follows
+StepIndex ReducedSearch::race_to_source(Race race) {
+    const StepIndex second = race.second;
+    if (!place(race, second + 1)) { return second; }
     Node& node = nodes_[race.first];
+    // RS12: the second one would run here if it did not sleep. What it sleeps for it touched elsewhere; here, before the first one, it may
+    // conflict with what else could come, so that goes before it.
+    const bool sleeps_on = !graph_.is_stated(second) && sleeps(node, graph_.pid(second));
+    if (sleeps_on) { reversal_.build(graph_, race, graph_.size()); }
     initials_.clear();
     for (std::size_t i = 0; i < reversal_.end(); ++i) {
         const Pid pid = reversal_.pid(i);
         if (*reversal_.find(pid) == i && reversal_.is_initial(i)) { initials_.push_back(pid); }
     }
+    if (sleeps_on) {
+        std::erase_if(initials_, [&](Pid pid) { return sleeps(node, pid) || std::ranges::find(node.enabled, pid) == node.enabled.end(); });
+        if (initials_.empty()) { return no_step; }
+    }
     if (ask_source(node, initials_)) { send_up(race.first, initials_); }
+    return sleeps_on ? no_step : second;
 }
 
 /// One of `pids` is to be tried at the node. Without any, all that are enabled. @returns false if that was so already

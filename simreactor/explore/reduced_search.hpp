@@ -32,6 +32,8 @@
 //      that. A reversal that cannot begin where its race does begins where that was queued.
 // RS11 How many coroutines are active shows only beside zombies, whose time runs once nobody is. Until a run has one, births and ends of
 //      coroutines are independent in that; then the search begins anew with their number as a cell.
+// RS12 A step that races and sleeps is not run for the race, and it sleeps as what it was elsewhere. Reversed, before what made it another, it
+//      may conflict with what is independent of it in this run; so of all that could go first something that is awake does.
 // Chance: none.
 #pragma once
 
@@ -203,7 +205,7 @@ private:
     bool advance();
     void resume_at(std::size_t depth, std::uint32_t answers);
     void restart();
-    void race_to_source(Race race);
+    StepIndex race_to_source(Race race);
     bool ask_source(Node& node, const std::vector<Pid>& pids);
     static void let_sleep(Node& node, Pid pid, const std::vector<Foot>& feet);
     void join_feet(StepIndex step);
@@ -230,7 +232,7 @@ private:
     std::size_t skip_steps_ = 0;          // steps before it are known already
     std::size_t steps_begun_ = 0;
     StepIndex first_new_ = 0;             // steps before it are those of the run before
-    /// Beside the graph's races: what was decided about each holds as long as the steps up to this one stay (`optimal` alone).
+    /// Beside the graph's races: what was decided about each holds as long as the steps up to this one stay; no_step: for this run alone.
     std::vector<StepIndex> settled_;
     std::optional<Pid> chosen_;           // a dispatch was answered, its step has not begun
     std::vector<OwnCells> own_cells_;     // by process

@@ -110,6 +110,21 @@ TEST(ReducedSearch, ACancellationComesBeforeBetweenAndAfterTheStepsOfItsTarget) 
     for (const Reduction reduction : reductions) { EXPECT_EQ(count(program, reduction).traces, 4U) << to_string(reduction); }
 }
 
+TEST(ReducedSearch, AStepThatSleepsMayBeAnotherOneElsewhere) {
+    // Where `first` is cancelled it writes nothing, so that no race of its tells that `last` could come between the two.
+    const Program program = [] {
+        const auto shared = std::make_shared<Shared<int>>(0);
+        auto first = spawn("first", [shared] { *shared = 1; });
+        spawn("last", [shared] {
+            yield();
+            *shared = 2;
+        });
+        spawn("cancels", [first] { first.cancel(); });
+    };
+    const std::uint64_t all = count(program, Reduction::none).traces;
+    for (const Reduction reduction : {Reduction::source, Reduction::optimal}) { EXPECT_EQ(count(program, reduction).traces, all); }
+}
+
 TEST(ReducedSearch, AViolationIsFoundRecordedAndShrunk) {
     const Program program = [] {
         const auto shared = std::make_shared<Shared<int>>(0);
