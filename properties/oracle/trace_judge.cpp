@@ -47,8 +47,8 @@ constexpr std::array modes{'R', 'W', 'a', 's', 'm', 'g', 't'};
 
 class Watch {
 public:
-    Watch(const sim::Program& program, Reduction reduction, const JudgeOptions& options)
-        : program_(program), search_(search_options(reduction, options)), hiding_(search_, options.hidden) {
+    Watch(const sim::Program& program, Reduction reduction, const JudgeOptions& options, bool one_question = true)
+        : program_(program), search_(search_options(reduction, options, one_question)), hiding_(search_, options.hidden) {
         sim::WorldOptions world;
         world.order = options.order;
         world.timing = options.timing;
@@ -71,10 +71,10 @@ public:
     }
 
 private:
-    static sim::ReducedSearch::Options search_options(Reduction reduction, const JudgeOptions& judged) {
+    static sim::ReducedSearch::Options search_options(Reduction reduction, const JudgeOptions& judged, bool one_question) {
         sim::ReducedSearch::Options options;
         options.reduction = reduction;
-        options.one_question = true;
+        options.one_question = one_question;
         options.faithful = judged.order == trace::Order::faithful;
         return options;
     }
@@ -177,7 +177,8 @@ std::optional<Verdict> judge_traces(const sim::Program& program, const JudgeOpti
     if (!all.complete) { return std::nullopt; }
     for (const Reduction reduction : {Reduction::source, Reduction::optimal}) {
         // What shows only in schedules that no reduced search runs may make brute force begin anew once more; the bound leaves room for it.
-        const Seen reduced = Watch(program, reduction, options).all(all.runs * 2 + 16);
+        // Where brute force met what one question cannot say, they are asked as it was.
+        const Seen reduced = Watch(program, reduction, options, all.reduced).all(all.runs * 2 + 16);
         (reduction == Reduction::source ? verdict.source_runs : verdict.optimal_runs) = reduced.runs;
         const std::string name(to_string(reduction));
         if (!reduced.complaint.empty()) {
