@@ -213,6 +213,28 @@ struct Generated {
     std::shared_ptr<std::string> log_ = std::make_shared<std::string>();
 };
 
+TEST(ReducedSearch, WhatIsAskedBeforeTheFirstStepIsAnsweredInEveryWay) {
+    const auto log = std::make_shared<std::string>();
+    for (const Reduction reduction : reductions) {
+        ReducedSearch::Options options;
+        options.reduction = reduction;
+        ReducedSearch search(options);
+        WorldOptions wanted;
+        wanted.chooser = &search;
+        wanted.observers = {&search};
+        wanted.nodes.push_back({"other", [log] { *log += "other "; }, {}});
+        World world(wanted);
+        std::set<std::string> seen;
+        while (search.next()) {
+            log->clear();
+            const Outcome outcome = world.run([log] { *log += "main "; });
+            search.finish(outcome.kind != trace::OutcomeKind::violation);
+            seen.insert(*log);
+        }
+        EXPECT_EQ(seen, (std::set<std::string>{"main other ", "other main "})) << to_string(reduction);
+    }
+}
+
 class OneQuestionGenerated : public testing::TestWithParam<trace::Order> {};
 
 TEST_P(OneQuestionGenerated, ReducedSearchesReachWhatBruteForceDoes) {

@@ -103,6 +103,18 @@ bool ReducedSearch::advance() {
         --depth_;
         if (graph_.size() > step) { graph_.truncate(step); }
     }
+    // What is asked before the first step (which node begins, what its clock shows) is part of no step; each answer is a search of its own.
+    for (std::size_t i = answers_.size(); i > 0; --i) {
+        if (answers_[i - 1] + 1 == counts_[i - 1]) { continue; }
+        ++answers_[i - 1];
+        answers_.resize(i);
+        counts_.resize(i);
+        replay_until_ = i;
+        skip_steps_ = 0;
+        first_new_ = 0;
+        graph_.truncate(0);
+        return true;
+    }
     return false;
 }
 
@@ -199,7 +211,12 @@ void ReducedSearch::finish(bool extend) {
             if (settled_[i] >= first_new_) { settled_[i] = race_to_tree(races[i]); }
         }
     }
-    if (options_.count_traces && !blocked_) { digests_.insert(graph_.digest()); }
+    if (options_.count_traces && !blocked_) {
+        std::uint64_t digest = graph_.digest();
+        const std::size_t before = depth_ == 0 ? answers_.size() : nodes_[0].question;
+        for (std::size_t i = 0; i < before; ++i) { digest = hash_mix(digest, answers_[i] + 1); }
+        digests_.insert(digest);
+    }
 }
 
 // ── one run ──
