@@ -130,6 +130,7 @@ private:
             const std::uint64_t who = graph.label_of(graph.pid(step)).value;
             const auto name = names_.find(who);
             text += "\n  " + (name == names_.end() ? "?" : name->second);
+            for (const std::uint32_t answer : search_.answers_at(step)) { text += "=" + std::to_string(answer); }
             for (const sim::Foot& foot : graph.feet(step).feet) {
                 text += std::string(" ") + modes[static_cast<std::size_t>(foot.mode)] + ":" + name_of(foot.cell);
             }

@@ -19,6 +19,9 @@ constexpr Cell every_order = cell(Label{hash_text("loop")}, "order");
 /// How many coroutines are active beside zombies (RS11).
 constexpr Cell active_count = cell(Label{hash_text("loop")}, "active");
 
+/// Every end of a coroutine may be the end of the run, which takes back the sources that nobody waits for (SimReactor reads it with each).
+constexpr Cell end_of_world = cell(Label{hash_text("loop")}, "end");
+
 /// What a program may share without saying so.
 constexpr Cell user_memory = cell(Label{hash_text("loop")}, "user memory");
 constexpr Label the_loop_itself{hash_text("loop, at rest")};
@@ -238,7 +241,7 @@ std::uint32_t ReducedSearch::choose(const ChoicePoint& point) {
             counts_.push_back(point.count);
         }
         HEDDLE_ASSERT(answers_.size() > position && answers_[position] < point.count, "INV-RCT-14");
-        if (graph_.is_open()) { graph_.answer(answers_[position]); }
+        if (graph_.is_open() && !ended_) { graph_.answer(answers_[position]); }  // what goes with the world is nobody's step
         return answers_[position];
     }
     if (chosen_ && puts_one_question()) {  // who was chosen did not run: the end of the world came between
@@ -302,6 +305,7 @@ void ReducedSearch::on_event(const Event& event) {
     if (!records() || !graph_.is_open()) { return; }
     switch (event.kind) {
         case EventKind::finished:
+            if (puts_one_question()) { graph_.touch(end_of_world, TouchMode::add); }
             if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }  // one less to go through
             if (zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
             break;
@@ -395,6 +399,7 @@ void ReducedSearch::begin_step(Label who, bool unborn, Instant at) {
     if (options_.sharing_any) { graph_.touch(user_memory, TouchMode::write); }
     if (!unborn) { return; }
     graph_.touch_number(own.state, TouchMode::write);
+    if (puts_one_question()) { graph_.touch(end_of_world, TouchMode::add); }
     if (orders_shown_) { graph_.touch(every_order, TouchMode::add); }
     if (zombies_shown_) { graph_.touch(active_count, TouchMode::write); }
 }

@@ -34,6 +34,7 @@ constexpr std::uint32_t patience = 2000;
 
 /// ST1; what cannot be delivered any more is forgotten.
 void SimReactor::list_sources() {
+    promote();  // what has become possible just now can be reported at once
     nexts_.clear();
     std::erase_if(ready_, [this](const Ready& at) {
         if (is_deliverable(at)) { return false; }
@@ -123,7 +124,6 @@ bool SimReactor::step_due() {
     options_.plan->clear();
     next_.reset();
     if (!anything()) { return false; }
-    promote();
     list_sources();
     candidates_.clear();
     const bool anybody = sink_->list_ready(candidates_) && !candidates_.empty();
@@ -155,7 +155,6 @@ void SimReactor::step_tick(TickMode mode) {
 
 /// Nobody can run: the next source, where need be at a later time.
 bool SimReactor::find_next(TickMode mode) {
-    promote();
     list_sources();
     const bool nothing_due = std::ranges::all_of(nexts_, [](const Next& at) { return at.kind == Next::Kind::post; });
     const Instant next = next_by_time();
@@ -167,11 +166,9 @@ bool SimReactor::find_next(TickMode mode) {
             report_hang();
         } else {
             move_to(next);
-            promote();
         }
     } else if (nexts_.empty() && mode == TickMode::no_wait && sink_->has_ready_work()) {
         let_time_pass();
-        promote();
     }
     look_at_clock();
     list_sources();
@@ -187,6 +184,15 @@ void SimReactor::report_next() {
     next_.reset();
     poll_misses_ = 0;
     if (options_.observer != nullptr) { options_.observer->on_source(next.label, now()); }
+    const auto turns_the_loop = [&] {  // RCT-13
+        if (next.kind == Next::Kind::post) { return posts_[next.index].counted; }
+        if (next.kind == Next::Kind::timer) { return !sources_[static_cast<std::uint32_t>(next.index)].hidden; }
+        if (next.kind == Next::Kind::close) { return true; }
+        const Ready& ready = ready_[next.index];
+        if (ready.what == Happening::trigger) { return !find(triggers_.find(ready.key)->source)->hidden; }
+        return ready.what != Happening::thread && (ready.what != Happening::post || posts_[ready.key].counted);
+    };
+    if (!turns_the_loop()) { touch(cell(Label{hash_text("loop")}, "end"), TouchMode::read); }  // the run may end before it
     switch (next.kind) {
         case Next::Kind::ready: {
             const Ready ready = ready_[next.index];
