@@ -12,8 +12,8 @@
 #include "heddle/properties/oracle/trace_judge.hpp"
 #include "heddle/properties/scenario/bridge.hpp"
 #include "heddle/properties/scenario/say.hpp"
+#include "heddle/properties/testing/scenario_cases.hpp"
 #include "heddle/simreactor/explore/campaign.hpp"
-#include "heddle/traces/trace_render.hpp"
 
 namespace heddle::prop {
 namespace {
@@ -26,36 +26,10 @@ const std::vector<sim::Scenario>& scenarios() {
 class BridgeScenario : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(BridgeScenario, PassesUnderEveryScheduleWithinItsBound) {
-    const sim::Scenario& scenario = scenarios()[GetParam()];
-    const auto call = sim::make_call(scenarios(), scenario.name, {});
-    ASSERT_TRUE(call);
-    sim::ExploreOptions options;
-    options.strategy = sim::Strategy::exhaustive;
-    options.bound = scenario.depth;
-    options.runs_max = 200'000;
-    const sim::Report report = sim::explore(*call, options);
-    std::printf("%s: %llu schedules of at most %u deviations\n", scenario.name.c_str(), static_cast<unsigned long long>(report.runs),
-                scenario.depth);
-    if (report.violation) {
-        ADD_FAILURE() << report.violation->invariant << ": " << report.violation->message << "\n"
-                      << trace::render(report.violation->trace);
-    }
-    EXPECT_FALSE(report.stopped) << "not every schedule within the bound was run";
-    EXPECT_GT(report.runs, 10U);
+    expect_every_schedule_passes(scenarios(), scenarios()[GetParam()]);
 }
 
-std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
-    std::string name = scenarios()[info.param].name;
-    name.erase(0, name.find('/') + 1);
-    std::erase(name, '-');
-    return name;
-}
-
-std::vector<std::size_t> indices() {
-    std::vector<std::size_t> all(scenarios().size());
-    for (std::size_t i = 0; i < all.size(); ++i) { all[i] = i; }
-    return all;
-}
+std::string name_of(const testing::TestParamInfo<std::size_t>& info) { return case_name(scenarios()[info.param]); }
 
 // ── footprints: the reduced searches find what brute force finds ──
 
@@ -104,7 +78,7 @@ TEST(BridgeFootprints, SayAll) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bridge, BridgeScenario, testing::ValuesIn(indices()), name_of);
+INSTANTIATE_TEST_SUITE_P(Bridge, BridgeScenario, testing::ValuesIn(indices_of(scenarios())), name_of);
 
 }  // namespace
 }  // namespace heddle::prop

@@ -16,7 +16,7 @@
 // FR3  A signal's handler does one thing: it fires a trigger (RCT-1). Writing is done by the loop, in its next tick; a
 //      program that never comes back to its loop is not written by a signal.
 // FR4  What is recorded is what a simulated world is led by: times, orders, sizes, results. Bytes only where asked for.
-// Choice points: none. Cost: none where there is no recorder; with one, some hundred nanoseconds for each crossing, and streams
+// Choice points: none. Cost: none where there is no recorder; with one, a copy of each crossing into the ring, and streams
 // take no short ways (RD2).
 #pragma once
 

@@ -257,7 +257,6 @@ private:
         if (!lane.probing) {
             WorldOptions wanted = lane.world.options();
             wanted.observers.clear();
-            wanted.chooser = nullptr;
             lane.probing = std::make_unique<World>(wanted);
         }
         for (int i = 0; i < probes_at_once && !done(); ++i) {

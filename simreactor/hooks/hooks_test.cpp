@@ -251,7 +251,7 @@ TEST(Hooks, WhatIsSharedGoesAlongWithALease) {
 }
 
 TEST(Hooks, AccessesCostAFewNanosecondsInAWatchedRunAndABranchElsewhere) {
-    using Clock = std::chrono::steady_clock;
+    using Clock = std::chrono::steady_clock;  // of the measurement, outside every world
     const auto nanoseconds = [](bool watched) {
         SharedMemory memory;
         Silent observer;

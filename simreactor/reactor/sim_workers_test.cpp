@@ -69,7 +69,7 @@ std::string ending_of(const Future<int>& future) {
 
 TEST(SimWorkers, RunJobsOnTheThreadOfTheWorld) {
     World world;
-    const auto here = std::this_thread::get_id();
+    const auto here = std::this_thread::get_id();  // compared for equality alone
     int sum = 0;
     const Outcome outcome = world.run([&] {
         WorkPool pool{{.workers = 2}};
