@@ -95,7 +95,7 @@ public:
     ~Condition();
 
     /// Gives the mutex up, waits for a notification and takes the mutex again, whatever the wait ended with; a cancellation that comes
-    /// while it is taken again is thrown when it is held. Only terminal unwinding leaves with it given up.
+    /// while it is taken again is thrown when it is held. Only the end of the run (shutdown, a deadlock) leaves with it given up (PRT-7).
     /// Throws: AsyncError if the lock is not held; OperationCanceled; a cancellation. Suspends: yes, without spurious wake-ups.
     void wait(Lock& lock, const Token& token = {}, SourceLocation at = SourceLocation::current());
     /// Waits until `holds()` is true; asked with the mutex held. What it throws comes out of this call.

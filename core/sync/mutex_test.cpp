@@ -273,6 +273,67 @@ TEST_F(ConditionTest, PassesTheNotificationOnWhenTheWaitThrowsBehindIt) {
     EXPECT_EQ(text(), "late second");
 }
 
+TEST_F(ConditionTest, LeavesWithoutTheMutexOnlyWhenTheRunEndsWhileItIsTakenAgain) {  // PRT-7: a deadlock lifts the protection
+    Mutex mutex(program_.runtime());
+    Condition condition(program_.runtime());
+    bool holds_it = true;
+    const ErrorValue error = run([&] {
+        spawn([&] {
+            Lock lock(mutex);
+            log_caught([&] { condition.wait(lock); });
+            holds_it = lock.is_held();
+        });
+        yield();
+        Lock lock(mutex);
+        EXPECT_TRUE(condition.notify_one());
+        yield();  // the waiter was told, and waits for the mutex
+        EXPECT_EQ(mutex.waiting(), 1U);
+        EXPECT_EQ(condition.waiting(), 0U);
+        log_caught([&] { fresh().resume_when(*bell(), WakeBy::resolve); suspend(); });  // for ever, with the mutex held
+        yield();  // the waiter leaves first
+    });
+    EXPECT_TRUE(holds<DeadlockError>(error));
+    EXPECT_FALSE(holds_it);
+    EXPECT_FALSE(mutex.is_locked());
+}
+
+TEST_F(ConditionTest, IsUnwoundWhileItTakesTheMutexAgain) {  // CV-09, SCH-72
+    Mutex mutex(program_.runtime());
+    Condition condition(program_.runtime());
+    bool ended = false;
+    const ErrorValue error = run([&] {
+        spawn([&] {
+            const AtExit at_exit([&] { ended = true; });
+            Lock lock(mutex);
+            while (true) {
+                try {
+                    condition.wait(lock);
+                } catch (const Cancellation&) {  // it does not give up, and waits for the mutex instead
+                    lock = Lock(mutex);
+                }
+            }
+        });
+        spawn([&] {
+            Lock lock(mutex);
+            condition.notify_one();
+            while (true) {
+                try {
+                    fresh().resume_when(*bell(), WakeBy::resolve);
+                    suspend();
+                } catch (const Cancellation&) { static_cast<void>(0); }
+            }
+        });
+        yield();
+        yield();
+        EXPECT_EQ(mutex.waiting(), 1U);
+    });
+    EXPECT_TRUE(holds<DeadlockError>(error));
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(mutex.waiting(), 0U);
+    EXPECT_EQ(condition.waiting(), 0U);
+    EXPECT_FALSE(mutex.is_locked());
+}
+
 TEST_F(ConditionTest, RefusesALockThatIsNotHeld) {
     run([&] {
         Mutex mutex;
