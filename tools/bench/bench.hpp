@@ -38,6 +38,9 @@ using Message = std::uint64_t;
 constexpr std::size_t messages = 100'000;  ///< per lap, from one coroutine to another
 constexpr std::size_t channel_capacity = 64;
 constexpr std::size_t leases = 100'000;
+constexpr std::size_t cancelled_few = 100;
+constexpr std::size_t cancelled_many = 10'000;
+constexpr std::size_t cancel_stride = 7'919;  ///< a prime: each waiter has its turn once
 
 /// Timeouts of the timer work: spread over 16 ms, in an order that no heap likes best. @param number  0 ≤ number <
 /// timer_count

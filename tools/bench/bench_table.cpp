@@ -66,6 +66,8 @@ const std::vector<Demand>& demands() {
          .floor_ratio_max = 3, .peer_ratio_min = 1},
         {.name = "pool", .unit = "ns", .what = "acquire and release, uncontended", .scale = nanoseconds,
          .floor = "switch/floor", .floor_ratio_max = 6, .value_max = 60, .either = true},
+        {.name = "cancel_10k", .unit = "ns", .what = "a cancelled waiter of 10,000, any order; floor: of 100", .scale = nanoseconds,
+         .floor_ratio_max = 4},
         {.name = "doors", .unit = "ns", .what = "what a switch pays for Chooser and Observer", .scale = nanoseconds,
          .value_max = 1, .difference = true},
         {.name = "sim_rate", .unit = "schedules/s", .what = "simulated schedules of 3 coroutines of 4 steps",

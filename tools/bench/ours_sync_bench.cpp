@@ -2,6 +2,8 @@
 // Messages and leases through the public API, in production.
 #include <benchmark/benchmark.h>
 
+#include <vector>
+
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/channel.hpp"
 #include "heddle/core/sync/pool.hpp"
@@ -54,9 +56,38 @@ void measure_pool(benchmark::State& state) {
     laps.report(leases);
 }
 
+/// Cancels those who wait for a lease, in an order that no queue likes best, and lets them leave. Per waiter.
+void measure_cancel(benchmark::State& state, std::size_t waiters) {
+    Laps laps(state);
+    real::UvReactor reactor;
+    Runtime runtime{reactor};
+    runtime.run([&] {
+        const Pool<std::size_t> pool{{.max = 1, .factory = [] { return std::size_t{1}; }}};
+        Lease<std::size_t> held = pool.acquire();
+        for (auto lap : state) {
+            std::vector<Coroutine<>> all;
+            all.reserve(waiters);
+            for (std::size_t number = 0; number < waiters; ++number) {
+                all.push_back(heddle::spawn([&pool] { static_cast<void>(pool.acquire()); }));
+            }
+            heddle::yield();
+            if (pool.waiting_count() != waiters) { state.SkipWithError("somebody does not wait"); }
+            laps.begin();
+            for (std::size_t number = 0; number < waiters; ++number) { all[number * cancel_stride % waiters].cancel(); }
+            heddle::yield();
+            laps.end();
+            if (pool.waiting_count() != 0) { state.SkipWithError("somebody still waits"); }
+        }
+        held.release();
+    });
+    laps.report(waiters);
+}
+
 }  // namespace
 
 void register_sync_ours() {
+    benchmark::RegisterBenchmark("cancel_10k/floor", measure_cancel, cancelled_few)->Iterations(9);
+    benchmark::RegisterBenchmark("cancel_10k/ours", measure_cancel, cancelled_many)->Iterations(5);
     benchmark::RegisterBenchmark("rendezvous/ours", measure_messages, 0)->Iterations(9);
     benchmark::RegisterBenchmark("buffered/ours", measure_messages, channel_capacity)->Iterations(9);
     benchmark::RegisterBenchmark("pool/ours", measure_pool)->Iterations(9);
