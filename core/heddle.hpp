@@ -16,6 +16,7 @@
 #include "heddle/core/run/cancellation.hpp"
 #include "heddle/core/run/runtime.hpp"
 #include "heddle/core/sync/await.hpp"
+#include "heddle/core/sync/bound_lease.hpp"
 #include "heddle/core/sync/channel.hpp"
 #include "heddle/core/sync/circuit_breaker.hpp"
 #include "heddle/core/sync/combine.hpp"

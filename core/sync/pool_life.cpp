@@ -144,15 +144,15 @@ void PoolState::drop_handle() noexcept {
 
 // ── leases that are dropped (POOL-42, POOL-74) ──
 
-void PoolState::abandon(std::uint64_t id) noexcept {
+void PoolState::abandon(std::uint64_t id, PoolReturn how) noexcept {
     const Ref<PoolState> alive(this);
     const auto found = places_.find(id);
     if (found == places_.end() || found->second.state != PlaceState::leased || found->second.dropped || found->second.detached) { return; }
     PoolPlace& place = found->second;
     touch();
     place.dropped = true;  // it counts as active until its release ended
-    const auto release = [this, id] {
-        protect([&] { give_back(places_.at(id), PoolReturn::abandoned); });
+    const auto release = [this, id, how] {
+        protect([&] { give_back(places_.at(id), how); });
     };
     const auto instead = [this, id] { destroy_in_place(places_.at(id)); };
     if (!spawn_background("pool-release", home(), release, instead)) { destroy_in_place(place); }

@@ -125,8 +125,8 @@ public:
     /// @returns the resource, which the caller owns now. Throws PoolError unless it is lent out
     void* detach(std::uint64_t id);
     [[nodiscard]] bool is_detached(std::uint64_t id) const;
-    /// The lease is gone without a release (POOL-42).
-    void abandon(std::uint64_t id) noexcept;
+    /// The lease is gone without a release (POOL-42), or its holder is (POOL-44): released in the background. @param how  as what
+    void abandon(std::uint64_t id, PoolReturn how = PoolReturn::abandoned) noexcept;
     void close();
 
     // ── looking ──
