@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reported bugs of pools and circuit breakers: promises that get lost, resources that are counted nowhere. Mutants of the corpus.
+// Bugs of pools and circuit breakers, most of them reported ones (MUT, of the corpus): promises that get lost, resources that are counted
+// nowhere, or lent on although they are broken.
 #include <memory>
 #include <utility>
 
@@ -170,6 +171,25 @@ void add_reported_pool(Builder& add) {
         HEDDLE_ASSERT(pool.circuit().state() == CircuitState::inactive, "INV-POOL-30");
     });
     add.source("nodeshift/opossum#381, denoland/std#7306");
+
+    add.add("FLT-25", "whoever is cancelled in the middle of a request leaves no half of it to the next one", 1, ChoiceMask{ChoiceKind::value}, [] {
+        PoolOptions<int> options;
+        options.max = 1;
+        options.factory = [] { return 0; };  // replies that are still to be read
+        const Pool<int> pool(std::move(options));
+        const BoundPool<int> bound(pool);
+        auto b = spawn("b", [&] {
+            auto request = bound.begin();
+            *request = 1;
+            yield();
+            *request = 0;
+            request.done();
+        });
+        yield();
+        if (sim::choose(2, "b_is_cancelled_in_mid_request") == 1) { b.cancel(); }
+        join(b);
+        HEDDLE_ASSERT(bound.get() == 0, "INV-POOL-31");
+    });
 }
 
 }  // namespace heddle::prop::planted_bugs

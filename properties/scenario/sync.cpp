@@ -357,6 +357,69 @@ void pool_program() {
     HEDDLE_CHECK(pool.count() == 0 && made == destroyed);
 }
 
+/// One place, lent to a coroutine until it ends: nobody is lent what another left in the middle of a request, everything else comes back
+/// as good, and the hook is told under which terms (POOL-44, POOL-45).
+void bound_pool_program() {
+    struct Session {
+        bool in_request = false;
+        bool pinned = false;
+    };
+    int made = 0;
+    int broken = 0;
+    int cut_short = 0;
+    PoolOptions<Session> options;
+    options.max = 1;
+    options.factory = [&] {
+        yield();
+        ++made;
+        return Session{};
+    };
+    options.before_acquire = [](Session& session) {
+        HEDDLE_CHECK(!session.in_request);
+        session.pinned = false;
+        return true;
+    };
+    options.before_release = [](Session& session, PoolReturn how) {
+        yield();
+        HEDDLE_CHECK(!session.in_request);
+        HEDDLE_CHECK((how == PoolReturn::abandoned) == session.pinned);
+        return true;
+    };
+    options.destructor = [&](Session& session) { broken += session.in_request ? 1 : 0; };
+    const Pool<Session> pool(std::move(options));
+    const BoundPool<Session> bound(pool);
+    const auto asks = [&] {
+        auto request = bound.begin();
+        HEDDLE_CHECK(!std::exchange(request->in_request, true));
+        ++cut_short;
+        yield();
+        --cut_short;
+        request->in_request = false;
+        request.done();
+        HEDDLE_CHECK(&bound.get() == &*request);
+    };
+    auto a = spawn("a", [&] {
+        asks();
+        HEDDLE_CHECK(bound.give_back() && !bound.is_bound());
+        asks();
+    });
+    auto b = spawn("b", asks);
+    std::unique_ptr<BoundPool<Session>::Pin> transaction;
+    auto c = spawn("c", [&] {
+        transaction.reset(new auto(bound.pin()));
+        (*transaction)->pinned = true;
+        yield();
+        HEDDLE_CHECK(static_cast<bool>(caught([&] { bound.give_back(); })) && bound.is_bound());
+    });
+    sim::anywhere([b] { b.cancel(); });
+    join(a, b, c);
+    HEDDLE_CHECK(!a.error() && !c.error() && bound.bound_count() == 0);
+    while (pool.active_count() > 0) { yield(); }  // the leases of ended coroutines come back in the background
+    HEDDLE_CHECK(cut_short == broken && cut_short <= (b.error() ? 1 : 0));
+    HEDDLE_CHECK(made == broken + 1 && pool.idle_count() == 1);
+    pool.close();
+}
+
 sim::Scenario scenario_of(const char* name, const char* about, std::uint32_t depth, void (*program)()) {
     sim::Scenario scenario;
     scenario.name = name;
@@ -387,6 +450,8 @@ std::vector<sim::Scenario> sync_scenarios() {
         scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 7, group_cancel_program),
         scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 7, set_program),
         scenario_of("sync/pool", "Three users of one place, with hooks that take time; one is cancelled at any point.", 4, pool_program),
+        scenario_of("sync/bound-pool", "One place, bound to three coroutines in turn; one is cancelled at any point, in mid-request, too.", 7,
+                    bound_pool_program),
         scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 7, iterate_program),
     };
 }
