@@ -16,6 +16,7 @@
 // GT3  What is reported was reproduced from its trace before anybody is told.
 // GT4  The environment has the last word: HEDDLE_SEED=N, HEDDLE_BUDGET=2s (or 500ms), HEDDLE_REPLAY=FILE runs one trace again,
 //      HEDDLE_TRACES=FOLDER is where traces go (the present folder if unset). What cannot be read fails the test in one line.
+// For a property of all values of some kind: rapidcheck.hpp.
 // Chance enters with the seed. The budget reads the host's clock; it decides how much is searched, never what a schedule does.
 #pragma once
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Uses the built tree as a stranger would, in one way per call: the example of README is built against it and run.
 #
-# usage: package_test.sh BUILD_DIR find_package|pkg_config|fetch_content|own_pool|own_pool_embedded|own_pool_fetched
+# usage: package_test.sh BUILD_DIR find_package|pkg_config|fetch_content|own_pool|own_pool_embedded|own_pool_fetched|drawn_values
 set -euo pipefail
 
 build=$(cd "$1" && pwd)
@@ -50,6 +50,22 @@ case $way in
         ;;
     own_pool_fetched)
         run_own_pool -DHEDDLE_REPOSITORY="$source" -DFETCHCONTENT_SOURCE_DIR_HEDDLE="$source"
+        ;;
+    drawn_values)
+        # The few lines that docs/writing_a_property.md shows.
+        install
+        mkdir "$work/project"
+        cp "$source"/examples/own_pool/{tiny_pool.hpp,sized_pool_test.cpp} "$work/project"
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(sized LANGUAGES CXX ASM)' 'enable_testing()' \
+            'find_package(heddle 0.1 REQUIRED COMPONENTS rapidcheck)' \
+            'heddle_add_simulation(sized_pool_test SOURCES sized_pool_test.cpp LINK heddle::rapidcheck)' >"$work/project/CMakeLists.txt"
+        cmake -G Ninja -S "$work/project" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix"
+        cmake --build "$work/build"
+        cd "$work/build"
+        ./sized_pool_test >said && { echo "the search finds nothing"; exit 1; }
+        grep 'values   connections = 1, queries = \[1, 1\]' said
+        echo "$way: the simplest values are found"
+        exit 0
         ;;
     find_package)
         install

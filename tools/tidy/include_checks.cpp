@@ -128,7 +128,8 @@ std::string repository_path(std::string_view included) {
     static const std::map<std::string_view, std::string_view> umbrellas{{"heddle.hpp", "core/heddle.hpp"},
                                                                         {"uv.hpp", "realreactor/uv.hpp"},
                                                                         {"sim.hpp", "simreactor/sim.hpp"},
-                                                                        {"gtest.hpp", "properties/gtest.hpp"}};
+                                                                        {"gtest.hpp", "properties/gtest.hpp"},
+                                                                        {"rapidcheck.hpp", "properties/rapidcheck.hpp"}};
     const auto found = umbrellas.find(included);
     return std::string(found == umbrellas.end() ? included : found->second);
 }
