@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C header as an extension written in C uses it (testing/pool_stories.c), run inside coroutines from here.
+// The C header as an extension written in C uses it (testing/pool_stories.c), run inside coroutines from here: the second route to a pool
+// of POOL-77, which knows nothing of the implementation.
 #include "heddle/core/capi/heddle_pool.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ protected:
     }
 };
 
-TEST_F(ChannelCloseTest, LeavesItsValuesToBeDrained) {  // CHAN-15, `015`
+TEST_F(ChannelCloseTest, LeavesItsValuesToBeDrained) {  // CHAN-15, CHAN-24 (EXPLICIT), `015`
     run([&] {
         Channel<int> channel({.capacity = 2});
         channel.send(1);
@@ -137,7 +137,7 @@ TEST_F(ChannelCloseTest, LosesNoSenderThatArrivesMeanwhile) {  // BUG-099
     EXPECT_EQ(text(), "between:it was closed before:it was closed");
 }
 
-TEST_F(ChannelCloseTest, ClosesWithItsLastHandle) {  // CHAN-26
+TEST_F(ChannelCloseTest, ClosesWithItsLastHandle) {  // CHAN-24 (DISPOSED), CHAN-26
     run([&] {
         std::optional<Channel<int>> channel(std::in_place);
         Future<int> future = channel->receive_async();
@@ -156,7 +156,7 @@ TEST_F(ChannelCloseTest, ClosesWithItsLastHandle) {  // CHAN-26
     EXPECT_EQ(text(), "its last handle is gone its last handle is gone");
 }
 
-TEST_F(ChannelCloseTest, ClosesWithItsScope) {  // CHAN-29, CHAN-30, CHAN-33, `048`–`059`
+TEST_F(ChannelCloseTest, ClosesWithItsScope) {  // CHAN-24 (SCOPE_DISPOSED), CHAN-29, CHAN-30, CHAN-33, `048`–`059`
     run([&] {
         Scope scope;
         std::optional<Channel<int>> channel;
@@ -240,7 +240,7 @@ TEST_F(ChannelCloseTest, AnIterationThatIsLeftTakesNothingMore) {  // CHAN-37, `
     });
 }
 
-TEST_F(ChannelCloseTest, AHardTimeoutEndsAStarvingReceiver) {  // CHAN-38, CHAN-41, `041`
+TEST_F(ChannelCloseTest, AHardTimeoutEndsAStarvingReceiver) {  // CHAN-24 (NO_PRODUCERS), CHAN-38, CHAN-41, `041`
     run([&] {
         Channel<int> channel({.no_producer_timeout = 20ms, .hard_timeouts = true});
         const Instant begin = now();
@@ -250,7 +250,7 @@ TEST_F(ChannelCloseTest, AHardTimeoutEndsAStarvingReceiver) {  // CHAN-38, CHAN-
     EXPECT_EQ(text(), "nobody sent in time");
 }
 
-TEST_F(ChannelCloseTest, AHardTimeoutEndsAStarvingSender) {  // `042`
+TEST_F(ChannelCloseTest, AHardTimeoutEndsAStarvingSender) {  // CHAN-24 (NO_CONSUMERS), CHAN-38, `042`
     run([&] {
         Channel<int> channel({.no_consumer_timeout = 20ms, .hard_timeouts = true});
         log(reason([&] { channel.send(1); }));
@@ -279,7 +279,7 @@ TEST_F(ChannelCloseTest, TrafficRestartsTheTimer) {  // CHAN-40, `044`
     });
 }
 
-TEST_F(ChannelCloseTest, ASoftTimeoutIsResolvedBeforeADeadlockIsReported) {  // CHAN-41, CHAN-42, `047`, INV-CHAN-19
+TEST_F(ChannelCloseTest, ASoftTimeoutIsResolvedBeforeADeadlockIsReported) {  // CHAN-24 (DEADLOCK), CHAN-41, CHAN-42, `047`, INV-CHAN-19
     const ErrorValue error = run([&] {
         Channel<int> channel({.no_producer_timeout = 1h});
         const Instant begin = now();
@@ -329,6 +329,91 @@ TEST_F(ChannelCloseTest, SaysWhatIsInside) {  // CHAN-44
         EXPECT_EQ(channel.describe(),
                   "channel of capacity 2, 1 inside, 0 returned, 0 receivers, 0 senders, 0 values and 0 slots promised");
     });
+}
+
+TEST_F(ChannelCloseTest, KeepsItsFirstReasonAndNoTimer) {  // CHAN-22, `062`
+    run([&] {
+        Scope scope;
+        std::optional<Channel<int>> channel;
+        scope.spawn([&] { channel.emplace(ChannelOptions{.no_producer_timeout = 20ms, .hard_timeouts = true}); }).await();
+        auto r = receiver(*channel, "R");
+        yield();
+        EXPECT_TRUE(channel->state().is_guarded());
+        channel->close();
+        EXPECT_FALSE(channel->state().is_guarded());
+        channel->close();
+        scope.cancel();  // a second reason
+        EXPECT_EQ(reason([&] { channel->send(1); }), "it was closed");
+        r.await();
+        EXPECT_EQ(reactor().open_sources(), 0U);
+    });
+    EXPECT_EQ(text(), "R:it was closed");
+}
+
+TEST_F(ChannelCloseTest, RejectsFuturesThatNobodyHasToLookAt) {  // CHAN-21, FUT-22
+    std::vector<std::string> sunk;
+    RuntimeOptions options;
+    options.on_diagnostic = [&](const Diagnostic& diagnostic) { sunk.push_back(diagnostic.error ? message(diagnostic.error) : "unused"); };
+    Program program(options);
+    program.run([&] {
+        Channel<int> channel;
+        {
+            const Future<int> first = channel.receive_async();
+            const Future<int> second = channel.receive_async();
+            first.ignore();
+            auto waiter = spawn([&] { program.log(reason([&] { static_cast<void>(second.await()); })); });
+            yield();
+            channel.close();
+            EXPECT_TRUE(first.is_completed());
+            waiter.await();
+            const Future<int> third = channel.receive_async();
+            static_cast<void>(third.map([](int value) { return value; }));
+            yield();
+        }
+        yield();
+    });
+    EXPECT_EQ(program.text(), "it was closed");
+    for (const std::string& one : sunk) { EXPECT_EQ(one, "unused"); }
+}
+
+TEST_F(ChannelCloseTest, GivesEachValueToOneOfThoseWhoCompete) {  // CHAN-21, CHAN-34
+    run([&] {
+        Channel<int> channel({.capacity = 1});
+        const auto iterates = [&](const char* name) {
+            return spawn([&, name] {
+                for (const int value : channel) { log(name + std::to_string(value)); }
+                log(std::string(name) + "-end");
+            });
+        };
+        auto a = iterates("a");
+        auto b = iterates("b");
+        auto r = receiver(channel, "R=");
+        yield();
+        const Future<int> future = channel.receive_async();
+        for (int value = 1; value <= 5; ++value) { channel.send(value); }
+        log("F" + std::to_string(future.await()));
+        channel.close();
+        a.await();
+        b.await();
+        r.await();
+    });
+    EXPECT_EQ(text(), "a1 b2 R=3 R=:none F4 a5 a-end b-end");
+}
+
+TEST_F(ChannelCloseTest, AStepOfAnIterationParksAsAReceiveDoes) {  // CHAN-34
+    run([&] {
+        Channel<int> channel;
+        auto loop = spawn([&] {
+            for (const int value : channel) { log(std::to_string(value)); }
+        });
+        yield();
+        EXPECT_EQ(channel.try_send(1), SendResult::ok);  // it is a receiver that waits
+        yield();
+        loop.cancel("stop");
+        log(reason([&] { loop.await(); }));
+        EXPECT_FALSE(channel.is_closed());
+    });
+    EXPECT_EQ(text(), "1 stop");
 }
 
 }  // namespace

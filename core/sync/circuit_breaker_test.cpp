@@ -119,7 +119,7 @@ TEST_F(CircuitBreakerTest, ReportsEachReleaseOnce) {  // POOL-59, `045`, `052`, 
     EXPECT_EQ(spy_->words, " + -the resource was rejected -the resource was rejected -bad");
 }
 
-TEST_F(CircuitBreakerTest, ShowsNoPlaceAsFreeWhileAReportRuns) {  // POOL-38: it may suspend, and what it throws is discarded
+TEST_F(CircuitBreakerTest, ShowsNoPlaceAsFreeWhileAReportRuns) {  // POOL-35, POOL-38: it may suspend, and what it throws is discarded
     run([&] {
         const Pool<Thing> pool(watched(1));
         Lease<Thing> held = pool.acquire();
@@ -279,6 +279,48 @@ TEST_F(CircuitBreakerTest, IgnoresThePermitOfALeaseThatIsDestroyedInPlace) {  //
 }
 
 // ── Threshold (POOL-76) ──
+
+TEST_F(CircuitBreakerTest, ChangesByItselfOnlyWhenItsStrategyRecovers) {  // POOL-59, POOL-61
+    run([&] {
+        PoolOptions<Thing> options = watched(1);
+        bool makes = false;
+        options.factory = [&, this]() -> std::optional<Thing> {
+            if (!makes) { throw Failure("factory"); }
+            return Thing{++made_};
+        };
+        const Pool<Thing> pool(std::move(options));
+        for (int i = 0; i < 5; ++i) { static_cast<void>(outcome([&] { static_cast<void>(pool.acquire()); })); }
+        makes = true;
+        for (int i = 0; i < 5; ++i) { pool.acquire().discard(); }
+        EXPECT_EQ(pool.circuit().state(), CircuitState::active);
+        EXPECT_EQ(pool.circuit().generation(), 1U);
+        pool.circuit().deactivate();
+        sleep_for(1s);
+        EXPECT_EQ(outcome([&] { static_cast<void>(pool.acquire()); }), "unavailable");
+        EXPECT_EQ(pool.circuit().state(), CircuitState::inactive);
+        spy_->recovers = true;
+        pool.acquire().release();
+        EXPECT_EQ(pool.circuit().state(), CircuitState::recovering);
+    });
+}
+
+TEST_F(CircuitBreakerTest, TellsTheStrategyThatItHasWhenALeaseComesBack) {  // POOL-61: replacing it affects later reports only
+    const auto second = std::make_shared<Spy>();
+    run([&] {
+        const Pool<Thing> pool(watched(3));
+        Lease<Thing> a = pool.acquire();
+        Lease<Thing> b = pool.acquire();
+        Lease<Thing> c = pool.acquire();
+        a.release();
+        pool.circuit().set_strategy(second);
+        b.release();
+        pool.circuit().set_strategy(nullptr);
+        c.release();
+        EXPECT_EQ(books(pool), "3/0/0");
+    });
+    EXPECT_EQ(spy_->words, " +");
+    EXPECT_EQ(second->words, " +");
+}
 
 class ThresholdTest : public CircuitBreakerTest {
 protected:

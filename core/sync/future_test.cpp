@@ -372,5 +372,73 @@ TEST_F(FutureTest, ATimedWaitThatEndedIsNotWokenLater) {  // BUG-107, AWC-21
     EXPECT_EQ(text(), "timed-out end");
 }
 
+TEST_F(FutureTest, SettlingTellsItsWaitsInTheirOrderAndRunsNothing) {  // FUT-05
+    run([&] {
+        const FutureState<int> state;
+        const Future<int> future = state.future();
+        std::vector<Coroutine<>> waits;
+        for (const char* name : {"a", "b", "c"}) {
+            waits.push_back(spawn([&, name] {
+                static_cast<void>(future.await());
+                log(name);
+            }));
+        }
+        const Future<> child = future.map([&](int) { log("child"); });
+        yield();
+        EXPECT_EQ(future.core().subscriber_count(), 3U);
+        state.complete(1);
+        EXPECT_EQ(text(), "");  // no user code runs inside the settling call
+        EXPECT_EQ(future.core().subscriber_count(), 0U);
+        for (const auto& one : waits) { EXPECT_EQ(one.state(), CoroutineState::ready); }
+        child.await();
+    });
+    EXPECT_EQ(text(), "a b c child");
+}
+
+TEST_F(FutureTest, GoesDownItsDescendantsGenerationByGeneration) {  // FUT-13, `002`, `014`
+    run([&] {
+        const FutureState<int> state;
+        const auto says = [&](const char* name) {
+            return [this, name](int value) {
+                log(name + std::to_string(value));
+                return value + 1;
+            };
+        };
+        const Future<int> a = state.future().map(says("a"));
+        const Future<int> aa = a.map(says("aa"));
+        const Future<int> b = state.future().map(says("b"));
+        const Future<int> bb = b.map(says("bb"));
+        const Future<int> aaa = aa.map(says("aaa"));
+        state.complete(1);
+        EXPECT_EQ(aaa.await(), 4);
+        EXPECT_EQ(bb.await(), 3);
+    });
+    EXPECT_EQ(text(), "a1 b1 aa2 bb2 aaa3");
+}
+
+TEST_F(FutureTest, AnErrorThatHadAnObserverIsNotReportedWheneverItCame) {  // FUT-24
+    run([&] {
+        {
+            const FutureState<int> state;
+            const Future<int> future = state.future();
+            auto early = spawn([&] { log_caught([&] { static_cast<void>(future.await()); }); });
+            yield();
+            early.cancel("gone");  // it subscribed; what became of it does not matter
+            early.await();
+            state.error(failure("E1"));
+        }
+        {
+            const FutureState<int> state;
+            const Future<int> future = state.future();
+            state.error(failure("E2"));
+            yield();
+            log_caught([&] { static_cast<void>(future.await()); });  // it arrives behind the failure
+        }
+        yield();
+    });
+    EXPECT_EQ(text(), "gone E2");
+    EXPECT_EQ(sink_->text(), "");
+}
+
 }  // namespace
 }  // namespace heddle

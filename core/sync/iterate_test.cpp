@@ -152,5 +152,51 @@ TEST_F(IterateTest, ACancelledCallerLeavesWhenEverythingHasEnded) {  // ITR-10, 
     EXPECT_EQ(text(), "the scope was cancelled end1 the scope was cancelled end2 stop left");
 }
 
+TEST_F(IterateTest, AContainerIsReadAsItWasAtTheCall) {  // ITR-05
+    run([&] {
+        std::vector<int> numbers{1, 2, 3};
+        iterate(numbers, [&](int value) {
+            log(std::to_string(value));
+            numbers.assign({7, 8, 9, 10});
+            yield();
+        });
+        EXPECT_EQ(numbers.size(), 4U);
+    });
+    EXPECT_EQ(text(), "1 2 3");
+}
+
+TEST_F(IterateTest, TheSourceIsPastAnElementBeforeItsCallbackRuns) {  // ITR-05
+    run([&] {
+        int next = 0;
+        iterate(
+            [&]() -> std::optional<int> { return next < 3 ? std::optional(next++) : std::nullopt; },
+            [&](int value) {
+                log(std::to_string(value) + "<" + std::to_string(next));
+                EXPECT_LT(value, next);
+            },
+            {.concurrency = 1});
+    });
+    EXPECT_EQ(text(), "0<1 1<2 2<3");
+}
+
+TEST_F(IterateTest, ASlowLastCallbackIsWaitedFor) {  // ITR-08, `017`
+    run([&] {
+        for (const bool cancel_pending : {true, false}) {
+            for (const std::int64_t limit : {0, 1, 2}) {
+                int ended = 0;
+                iterate(
+                    std::vector<int>{1, 2, 3},
+                    [&](int value) {
+                        sleep_for(value == 3 ? 20ms : 1ms);
+                        ++ended;
+                    },
+                    {.concurrency = limit, .cancel_pending = cancel_pending});
+                EXPECT_EQ(ended, 3);
+                EXPECT_EQ(scheduler().registry().size(), 1U);
+            }
+        }
+    });
+}
+
 }  // namespace
 }  // namespace heddle

@@ -32,7 +32,7 @@ TEST_F(PoolCheckTest, DoesNotKeepTheProgramAlive) {  // POOL-47, INV-POOL-21
     EXPECT_EQ(destroyed_, Numbers({1}));
 }
 
-TEST_F(PoolCheckTest, ReplacesTheDeadAndKeepsTheRest) {  // POOL-50 to POOL-52, `048`, INV-POOL-27
+TEST_F(PoolCheckTest, ReplacesTheDeadAndKeepsTheRest) {  // POOL-11, POOL-50 to POOL-52, `048`, INV-POOL-27: a check that throws says dead
     run([&] {
         const Pool<Thing> pool(checked(4, 3, [this](Thing& thing) {
             EXPECT_TRUE(made_ >= 3);
@@ -63,7 +63,7 @@ TEST_F(PoolCheckTest, ReplacesEachDeadOneAtOnce) {  // POOL-52
     EXPECT_EQ(text(), "make make ?1 make ?2 make");
 }
 
-TEST_F(PoolCheckTest, RunsOnePassAtATimeInACoroutineThatMaySuspend) {  // POOL-48, POOL-49, INV-POOL-20
+TEST_F(PoolCheckTest, RunsOnePassAtATimeInACoroutineThatMaySuspend) {  // POOL-11, POOL-48, POOL-49, INV-POOL-20
     int inside = 0;  // the second check goes on as a zombie when main has ended
     int calls = 0;
     run([&] {

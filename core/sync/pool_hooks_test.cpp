@@ -145,7 +145,7 @@ TEST_F(PoolHooksTest, LeavesNothingBehindACancelledCreation) {  // POOL-18
 
 // ── before_acquire ──
 
-TEST_F(PoolHooksTest, CountsAResourceInsideAHook) {  // POOL-07, 10.11, `056`, BUG-064
+TEST_F(PoolHooksTest, CountsAResourceInsideAHook) {  // POOL-07, POOL-35, 10.11, `056`, BUG-064
     run([&] {
         PoolOptions<Thing> options = of(1, 1);
         options.before_acquire = [this](Thing&) {
@@ -448,6 +448,63 @@ TEST_F(PoolHooksTest, MayCloseFromWhereNothingCanSuspend) {  // POOL-71, CV-18
         EXPECT_EQ(books(pool), "0/0/0");
     });
     EXPECT_EQ(text(), "refused");
+    EXPECT_EQ(destroyed_, Numbers({1, 2}));
+}
+
+TEST_F(PoolHooksTest, AcceptsWhereNobodyIsAsked) {  // POOL-14: no hook, no destructor
+    run([&] {
+        PoolOptions<Thing> options = of(2);
+        options.destructor = {};
+        const Pool<Thing> pool(std::move(options));
+        Lease<Thing> a = pool.acquire();
+        Lease<Thing> b = pool.acquire();
+        a.release();
+        b.release();
+        Lease<Thing> again = pool.acquire();
+        EXPECT_EQ(again->number, 1);
+        again.discard();
+        EXPECT_EQ(books(pool), "1/0/0");
+        pool.close();
+        EXPECT_EQ(books(pool), "0/0/0");
+    });
+    EXPECT_EQ(made_, 2);
+    EXPECT_EQ(destroyed_, Numbers({}));
+}
+
+TEST_F(PoolHooksTest, OwnsWhatIsIdleAndLetsGoOfItOnce) {  // POOL-41, POOL-79, `067`
+    run([&] {
+        const Pool<std::shared_ptr<int>> pool({.max = 1, .factory = [&] { return std::make_shared<int>(7); }});
+        Lease<std::shared_ptr<int>> lease = pool.acquire();
+        const std::weak_ptr<int> seen = *lease;
+        lease.release();
+        EXPECT_EQ(seen.use_count(), 1);  // the ring's alone, and alive
+        lease = pool.acquire();
+        EXPECT_EQ(lease->get(), seen.lock().get());
+        const std::shared_ptr<int> kept = *lease;
+        lease.discard();
+        EXPECT_EQ(kept.use_count(), 1);  // what the pool destroyed was its reference
+        EXPECT_EQ(*kept, 7);
+        pool.acquire().release();
+        pool.close();
+    });
+}
+
+TEST_F(PoolHooksTest, ClosingAgainReturnsAtOnceWhileTheFirstIsStillDestroying) {  // POOL-64, `013`
+    run([&] {
+        PoolOptions<Thing> options = of(2, 2);
+        options.destructor = [this](Thing& thing) {
+            sleep_for(5ms);
+            destroyed_.push_back(thing.number);
+        };
+        const Pool<Thing> pool(std::move(options));
+        auto first = spawn([&] { pool.close(); });
+        yield();
+        const Instant begin = now();
+        pool.close();
+        EXPECT_EQ(now(), begin);
+        EXPECT_EQ(destroyed_, Numbers({}));
+        first.await();
+    });
     EXPECT_EQ(destroyed_, Numbers({1, 2}));
 }
 

@@ -144,7 +144,7 @@ TEST_F(PoolTest, LeavesItsSurplusUsable) {  // POOL-25, `065`, BUG-061
     EXPECT_EQ(made_, 2);
 }
 
-TEST_F(PoolTest, HandsAPromiseOnWhenItsWaiterIsCancelledInTheWindow) {  // 10.12 example 1, POOL-29, `060`, BUG-057
+TEST_F(PoolTest, HandsAPromiseOnWhenItsWaiterIsCancelledInTheWindow) {  // 10.12 example 1, POOL-29, POOL-36, `060`, BUG-057
     run([&] {
         Pool<Thing> pool(of(1));
         Lease<Thing> held = pool.acquire();
