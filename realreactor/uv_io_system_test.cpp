@@ -155,6 +155,21 @@ TEST_F(SignalTest, StormOfSignalsIsHeardByEveryWatch) {
     });
 }
 
+TEST_F(SignalTest, FutureOfTheNextOneLeavesTheDefaultBehaviourBehind) {  // SIG-01 to SIG-03
+    run([] {
+        const Future<int> first = signal(SIGUSR1);
+        const Future<int> second = signal(SIGUSR1, Timeout(10s));
+        EXPECT_TRUE(is_caught(SIGUSR1));
+        ::raise(SIGUSR1);
+        EXPECT_EQ(first.await(), SIGUSR1);
+        EXPECT_EQ(second.await(), SIGUSR1);
+        EXPECT_THROW(static_cast<void>(signal(SIGUSR2, Timeout(1ms)).await()), OperationCanceled);
+        EXPECT_THROW(static_cast<void>(signal(SIGKILL)), AsyncError);
+    });
+    EXPECT_FALSE(is_caught(SIGUSR1));
+    EXPECT_FALSE(is_caught(SIGUSR2));
+}
+
 TEST_F(ProcessTest, CommandReadsAndWrites) {
     run([] {
         const std::string text(500'000, 't');
@@ -233,6 +248,24 @@ TEST_F(FsWatchTest, ChangesAreKeptUntilTaken) {  // RCT-57
         }
         std::filesystem::remove_all(path("tree"));
         EXPECT_EQ(code_of([this] { FsWatch watch(path("missing")); }), ENOENT);
+    });
+}
+
+TEST_F(FsWatchTest, BurstIsOneEntryAndACloseEndsAnIteration) {  // FSW-02, FSW-03
+    run([this] {
+        std::filesystem::create_directory(path("burst"));
+        FsWatch watch(path("burst"), {.debounce = 20ms, .extensions = {".txt"}});
+        for (const char* name : {"burst/a.txt", "burst/b.txt", "burst/c"}) { std::ofstream(path(name)) << "x"; }
+        int entries = 0;
+        auto loop = spawn([&] {
+            for (const FsChange& change : watch) {
+                EXPECT_EQ(change.name, "");
+                ++entries;
+                watch.close();
+            }
+        });
+        loop.await();
+        EXPECT_EQ(entries, 1);
     });
 }
 
