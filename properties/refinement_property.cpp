@@ -103,33 +103,52 @@ std::string told(const ProgramData& program, const std::string& outcome, const s
     return text;
 }
 
-// 600 programs of at most 5 coroutines and about 24 steps, main's among them, at most 3,000 orders of each. Where all of its orders were run, nothing that
-// the model allows is out of reach either.
-TEST(Refinement, WhatChannelsAndThePoolGiveIsWhatTheModelAllows) {
-    std::uint64_t compared = 0;
+/// How much was compared.
+struct Compared {
+    std::uint64_t programs = 0;
     std::uint64_t complete = 0;
     std::uint64_t outcomes = 0;
-    expect_holds(check_generated("refinement", 600, [&] {
-        const ProgramData program = *arbitrary_program({5, 24, 2, Alphabet::model});
-        const std::optional<std::set<std::string>> allowed = possible_outcomes(program, 20'000);
-        if (!allowed) { return; }
-        const Seen seen = outcomes_on_heddle(program, 3'000);
-        if (seen.report.violation) { RC_FAIL(seen.report.violation->invariant + ": " + seen.report.violation->message + "\n" + to_text(program)); }
-        for (const std::string& outcome : seen.outcomes) {
-            if (!allowed->contains(outcome)) { RC_FAIL(told(program, outcome, *allowed)); }
-        }
-        ++compared;
-        outcomes += seen.outcomes.size();
-        if (!seen.report.complete) { return; }
-        ++complete;
-        for (const std::string& outcome : *allowed) {
-            if (!seen.outcomes.contains(outcome)) { RC_FAIL(told(program, "(nothing reaches) " + outcome, seen.outcomes)); }
-        }
-    }));
-    std::printf("%llu programs, %llu of them in every order, %llu outcomes\n", static_cast<unsigned long long>(compared),
-                static_cast<unsigned long long>(complete), static_cast<unsigned long long>(outcomes));
-    EXPECT_GT(complete, 100U);
-    EXPECT_GT(outcomes, compared + compared / 3);
+};
+
+/// Each outcome on Heddle is one that the model allows. Where all orders of a program were run, nothing that the model allows is out of reach
+/// either.
+void compare(const ProgramData& program, std::uint64_t runs_max, Compared& compared) {
+    const std::optional<std::set<std::string>> allowed = possible_outcomes(program, 20'000);
+    if (!allowed) { return; }
+    const Seen seen = outcomes_on_heddle(program, runs_max);
+    if (seen.report.violation) { RC_FAIL(seen.report.violation->invariant + ": " + seen.report.violation->message + "\n" + to_text(program)); }
+    for (const std::string& outcome : seen.outcomes) {
+        if (!allowed->contains(outcome)) { RC_FAIL(told(program, outcome, *allowed)); }
+    }
+    ++compared.programs;
+    compared.outcomes += seen.outcomes.size();
+    if (!seen.report.complete) { return; }
+    ++compared.complete;
+    for (const std::string& outcome : *allowed) {
+        if (!seen.outcomes.contains(outcome)) { RC_FAIL(told(program, "(nothing reaches) " + outcome, seen.outcomes)); }
+    }
+}
+
+Compared compare_generated(const char* name, int programs, const ProgramLimits& limits, std::uint64_t runs_max) {
+    Compared compared;
+    expect_holds(check_generated(name, programs, [&] { compare(*arbitrary_program(limits), runs_max, compared); }));
+    std::printf("%llu programs, %llu of them in every order, %llu outcomes\n", static_cast<unsigned long long>(compared.programs),
+                static_cast<unsigned long long>(compared.complete), static_cast<unsigned long long>(compared.outcomes));
+    return compared;
+}
+
+// 600 programs of at most 5 coroutines and about 24 steps, main's among them, at most 3,000 orders of each.
+TEST(Refinement, WhatChannelsAndThePoolGiveIsWhatTheModelAllows) {
+    const Compared compared = compare_generated("refinement", 600, {5, 24, 2, Alphabet::model}, 3'000);
+    EXPECT_GT(compared.complete, 100U);
+    EXPECT_GT(compared.outcomes, compared.programs + compared.programs / 3);
+}
+
+// 300 programs of at most 6 coroutines and about 20 steps, main's among them, at most 2,000 orders of each.
+TEST(Refinement, WhatAPoolOfTwoPlacesGivesIsWhatTheModelAllows) {
+    const Compared compared = compare_generated("refinement_pools", 300, {6, 20, 2, Alphabet::model_pools}, 2'000);
+    EXPECT_GT(compared.complete, 200U);
+    EXPECT_GT(compared.outcomes, compared.programs * 2);
 }
 
 /// A hand-made pair of programs that a wrong model, or none, would pass.

@@ -39,14 +39,14 @@ public:
     }
 
     /// A lease that was dropped: nobody vouches for its resource (POOL-73).
-    void run_background() {
-        --s_.pool.dropped;
-        end_place();
+    void run_background(std::size_t number) {
+        --s_.pools[number].dropped;
+        end_place(number);
     }
 
     void close_all() {
         for (Channel& channel : s_.channels) { close(channel); }
-        close_pool();
+        for (Pool& pool : s_.pools) { close_pool(pool); }
         s_.main_closed = true;
     }
 
@@ -65,7 +65,7 @@ private:
     /// It ends with a cancellation; leases on its stack are dropped, innermost first.
     void unwind(Co& me) {
         note(me, "cancelled");
-        s_.pool.dropped += me.held.size();
+        for (const Held& held : me.held) { ++s_.pools[held.pool].dropped; }
         me.held.clear();
         me.where = Where::done;
     }
@@ -136,22 +136,33 @@ private:
                 }
                 return answer(me, "sent");
             }
-            case Wait::place:
+            case Wait::place: {
+                Pool& pool = s_.pools[line.number];
                 if (me.ended == Ended::cancelled) {
-                    if (me.granted && !s_.pool.closed) {
-                        --s_.pool.promised;
-                        grant_places();
+                    if (me.granted && !pool.closed) {
+                        --pool.promised;
+                        grant_places(line.number);
                     }
                     return left(me);
                 }
-                if (me.ended == Ended::closed || s_.pool.closed) {
-                    note(me, "closed");
-                    me.at = line.past;
-                    return true;
+                if (me.ended == Ended::closed || pool.closed) { return refused(me, line); }
+                --pool.promised;
+                return take(me, line, true);
+            }
+            case Wait::creation: {  // A7
+                Pool& pool = s_.pools[line.number];
+                if (me.ended == Ended::cancelled) {
+                    end_place(line.number);
+                    return left(me);
                 }
-                --s_.pool.promised;
-                take(me, true);
+                ++pool.made;
+                if (pool.closed) {
+                    --pool.active;
+                    return refused(me, line);
+                }
+                lend(me, line, pool.made);
                 return true;
+            }
         }
         return true;
     }
@@ -220,32 +231,29 @@ private:
                 next(me);
                 return true;
             case Op::acquire:
-            case Op::try_acquire:
-                if (s_.pool.closed || free_places() == 0) {
-                    if (line.op == Op::acquire && !s_.pool.closed) {
-                        if (park(me, Wait::place)) { s_.pool.waiters.push_back(static_cast<int>(self_)); }
-                        return false;
-                    }
-                    note(me, line.op == Op::acquire ? "closed" : "none");
-                    me.at = line.past;
-                    return true;
-                }
-                take(me, false);
-                return true;
+            case Op::try_acquire: {
+                Pool& pool = s_.pools[line.number];
+                if (pool.closed) { return refused(me, line); }
+                if (free_places(line.number) > 0) { return take(me, line, false); }
+                if (line.op == Op::try_acquire) { return refused(me, line); }
+                if (park(me, Wait::place)) { pool.waiters.push_back(static_cast<int>(self_)); }
+                return false;
+            }
             case Op::give_back: {
-                const int resource = me.held.back();
+                Pool& pool = s_.pools[line.number];
+                const int resource = me.held.back().resource;
                 me.held.pop_back();
                 next(me);
-                if (line.number == 2) {
-                    ++s_.pool.dropped;
+                if (line.how == 2) {
+                    ++pool.dropped;
                     return true;
                 }
-                if (line.number == 0 && !s_.pool.closed) { s_.pool.idle.push_back(resource); }
-                end_place();
+                if (line.how == 0 && !pool.closed) { pool.idle.push_back(resource); }
+                end_place(line.number);
                 return true;
             }
             case Op::close_pool:
-                close_pool();
+                close_pool(s_.pools[line.number]);
                 next(me);
                 return true;
             case Op::end: break;
@@ -281,7 +289,8 @@ private:
             case Wait::receive: std::erase(s_.channels[line.number].receivers, who); break;
             case Wait::slot: std::erase(s_.channels[line.number].senders, who); break;
             case Wait::offer: s_.channels[line.number].offer.dead = true; break;
-            case Wait::place: std::erase(s_.pool.waiters, who); break;
+            case Wait::place: std::erase(s_.pools[line.number].waiters, who); break;
+            case Wait::creation:
             case Wait::none: break;
         }
         wake(who, Ended::cancelled, false);
@@ -365,45 +374,67 @@ private:
         for (const int who : std::exchange(channel.senders, {})) { wake(who, Ended::closed, false); }
     }
 
-    // ── the pool (spec 10) ──
+    // ── the pools (spec 10) ──
 
-    [[nodiscard]] std::size_t free_places() const { return pool_places - s_.pool.active - s_.pool.promised; }
+    [[nodiscard]] std::size_t free_places(std::size_t number) const {
+        return pool_places.at(number) - s_.pools.at(number).active - s_.pools.at(number).promised;
+    }
 
-    void take(Co& me, bool granted) {
-        ++s_.pool.active;
-        const bool has_idle = granted ? !s_.pool.idle.empty() : s_.pool.idle.size() > s_.pool.promised;
-        int resource = 0;
+    /// A5: a place is spent; on an idle resource that is nobody else's, or else on one that has to be made.
+    /// @returns whether the step goes on
+    bool take(Co& me, const Line& line, bool granted) {
+        Pool& pool = s_.pools[line.number];
+        ++pool.active;
+        const bool has_idle = granted ? !pool.idle.empty() : pool.idle.size() > pool.promised;
         if (has_idle) {
-            resource = s_.pool.idle.front();
-            s_.pool.idle.pop_front();
-        } else {
-            resource = ++s_.pool.made;
+            const int resource = pool.idle.front();
+            pool.idle.pop_front();
+            lend(me, line, resource);
+            return true;
         }
-        me.held.push_back(resource);
-        note(me, "has " + std::to_string(resource));
+        const bool suspends = line.number == 1;
+        if (!suspends) {
+            lend(me, line, ++pool.made);
+            return true;
+        }
+        if (me.pending) { end_place(line.number); }  // the factory's suspension throws it
+        if (park(me, Wait::creation)) { me.where = Where::ready; }
+        return false;
+    }
+
+    void lend(Co& me, const Line& line, int resource) {
+        me.held.push_back({line.number, resource});
+        note(me, (line.number == 0 ? "has " : "has " + std::to_string(line.number) + "/") + std::to_string(resource));
         next(me);
     }
 
-    void end_place() {
-        --s_.pool.active;
-        grant_places();
+    bool refused(Co& me, const Line& line) {
+        note(me, line.op == Op::acquire ? "closed" : "none");
+        me.at = line.past;
+        return true;
     }
 
-    void grant_places() {
-        while (!s_.pool.closed && !s_.pool.waiters.empty() && free_places() > 0) {
-            const int who = s_.pool.waiters.front();
-            s_.pool.waiters.pop_front();
-            ++s_.pool.promised;
+    void end_place(std::size_t number) {
+        --s_.pools[number].active;
+        grant_places(number);
+    }
+
+    void grant_places(std::size_t number) {
+        Pool& pool = s_.pools[number];
+        while (!pool.closed && !pool.waiters.empty() && free_places(number) > 0) {
+            const int who = pool.waiters.front();
+            pool.waiters.pop_front();
+            ++pool.promised;
             wake(who, Ended::well, true);
         }
     }
 
-    void close_pool() {
-        if (s_.pool.closed) { return; }
-        s_.pool.closed = true;
-        s_.pool.promised = 0;
-        s_.pool.idle.clear();
-        for (const int who : std::exchange(s_.pool.waiters, {})) { wake(who, Ended::closed, false); }
+    void close_pool(Pool& pool) {
+        if (pool.closed) { return; }
+        pool.closed = true;
+        pool.promised = 0;
+        pool.idle.clear();
+        for (const int who : std::exchange(pool.waiters, {})) { wake(who, Ended::closed, false); }
     }
 
     const Code& code_;
@@ -423,9 +454,9 @@ ProgramData with_models_main(const ProgramData& program) {
         block.push_back(std::move(step));
     };
     for (std::uint32_t i = 1; i < program.coroutines.size(); ++i) { add(main, Do::spawn, {i, 0}); }
-    add(main, Do::sleep, {1});
+    add(main, Do::sleep, {ProgramData::ms_max});  // time moves, slowly, also while there are steps to make
     for (std::uint32_t channel = 0; channel < ProgramData::channels; ++channel) { add(main, Do::close, {channel}); }
-    add(main, Do::close_pool, {0});
+    for (std::uint32_t pool = 0; pool < pool_places.size(); ++pool) { add(main, Do::close_pool, {pool}); }
     for (std::uint32_t i = 1; i < program.coroutines.size(); ++i) {
         add(main, Do::attempt, {});
         main.back().blocks.resize(2);
@@ -460,10 +491,11 @@ std::optional<std::set<std::string>> possible_outcomes(const ProgramData& progra
             Machine(code, after).run(i);
             visit(std::move(after));
         }
-        if (state.pool.dropped > 0) {
+        for (std::size_t number = 0; number < state.pools.size(); ++number) {
+            if (state.pools[number].dropped == 0) { continue; }
             moves = true;
             State after = state;
-            Machine(code, after).run_background();
+            Machine(code, after).run_background(number);
             visit(std::move(after));
         }
         if (moves) { continue; }

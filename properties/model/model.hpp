@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model: channels and a pool as a few sequential rules, and all outcomes that a small program may have under them.
+// The reference model: channels and pools as a few sequential rules, and all outcomes that a small program may have under them.
 //
 //   program of the alphabet `model` ──▶ states ── which ready coroutine runs next: every one ──▶ journals, as a set
 //                                          └── the same program on Heddle, every schedule ──▶ journals ⊆ that set
@@ -8,7 +8,8 @@
 //     docs/spec say, and nothing of wakers, queues of events, stacks or the order in which a scheduler keeps its coroutines.
 // M2  A step is what runs from one suspension to the next; which one comes next is free. A cancellation acts where its step says.
 // M3  An outcome is what each coroutine got, in its own order (Journal::text).
-// M4  Behind the last step that can be made main closes every channel and the pool: all programs end.
+// M4  Behind the last step that can be made main closes every channel and every pool: all programs end.
+// M5  Pool 0 has one place, pool 1 has two and a factory that suspends once: makers can be cancelled, and overtaken by a close.
 // Chance: none.
 #pragma once
 

@@ -16,13 +16,14 @@ void flatten(const Block& block, std::vector<Line>& lines) {
             case Do::try_send: lines.push_back({Op::try_send, n[0]}); break;
             case Do::try_receive: lines.push_back({Op::try_receive, n[0]}); break;
             case Do::close: lines.push_back({Op::close, n[0]}); break;
-            case Do::close_pool: lines.push_back({Op::close_pool}); break;
+            case Do::close_pool: lines.push_back({Op::close_pool, n[0]}); break;
             case Do::use:
             case Do::try_use: {
                 const std::size_t at = lines.size();
-                lines.push_back({step.what == Do::use ? Op::acquire : Op::try_acquire});
+                HEDDLE_ASSERT(n[0] < pool_places.size(), "the model does not know this pool");
+                lines.push_back({step.what == Do::use ? Op::acquire : Op::try_acquire, n[0]});
                 flatten(step.blocks[0], lines);
-                lines.push_back({Op::give_back, step.what == Do::use ? n[2] : n[1]});
+                lines.push_back({Op::give_back, n[0], step.what == Do::use ? n[2] : n[1]});
                 lines[at].past = lines.size();
                 break;
             }
@@ -47,7 +48,7 @@ std::string State::key() const {
                                co.pending ? 1 : 0, static_cast<int>(co.at), co.sends}) {
             text += std::to_string(part) + ",";
         }
-        for (const int resource : co.held) { text += std::to_string(resource) + ","; }
+        for (const Held& held : co.held) { text += std::to_string(held.pool) + ":" + std::to_string(held.resource) + ","; }
         text += co.journal + ";";
     }
     for (const Channel& channel : channels) {
@@ -61,12 +62,14 @@ std::string State::key() const {
         text += channel.offer.dead ? 'd' : 'l';
         text += channel.closed ? 'c' : 'o';
     }
-    append(text, pool.idle);
-    append(text, pool.waiters);
-    for (const std::size_t part : {pool.active, pool.promised, pool.dropped, static_cast<std::size_t>(pool.made)}) {
-        text += std::to_string(part) + ",";
+    for (const Pool& pool : pools) {
+        append(text, pool.idle);
+        append(text, pool.waiters);
+        for (const std::size_t part : {pool.active, pool.promised, pool.dropped, static_cast<std::size_t>(pool.made)}) {
+            text += std::to_string(part) + ",";
+        }
+        text += pool.closed ? 'c' : 'o';
     }
-    text += pool.closed ? 'c' : 'o';
     text += main_closed ? 'm' : '-';
     return text;
 }

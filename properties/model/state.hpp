@@ -15,7 +15,7 @@ namespace heddle::prop::model {
 
 inline constexpr std::size_t no_limit = 1'000'000;
 inline constexpr std::array<std::size_t, ProgramData::channels> capacities{0, 1, no_limit};
-inline constexpr std::size_t pool_places = 1;
+inline constexpr std::array<std::size_t, 2> pool_places{1, 2};  // the second one's factory suspends
 inline constexpr int nobody = -1;
 
 // ── a coroutine's steps, without blocks ──
@@ -24,7 +24,8 @@ enum class Op : std::uint8_t { yield, cancel, send, receive, try_send, try_recei
 
 struct Line {
     Op op = Op::end;
-    std::uint32_t number = 0;  // coroutine, channel, or how a lease comes back
+    std::uint32_t number = 0;  // coroutine, channel or pool
+    std::uint32_t how = 0;     // a lease comes back: 0 release, 1 discard, 2 dropped
     std::size_t past = 0;      // of acquire: where it goes on without a lease
 };
 
@@ -36,8 +37,13 @@ void flatten(const Block& block, std::vector<Line>& lines);
 // ── the state of a run ──
 
 enum class Where : std::uint8_t { unstarted, ready, parked, done };
-enum class Wait : std::uint8_t { none, receive, slot, offer, place };
+enum class Wait : std::uint8_t { none, receive, slot, offer, place, creation };
 enum class Ended : std::uint8_t { well, closed, cancelled };
+
+struct Held {
+    std::uint32_t pool = 0;
+    int resource = 0;
+};
 
 struct Co {
     Where where = Where::unstarted;
@@ -47,7 +53,7 @@ struct Co {
     bool pending = false;  // a cancellation for its next suspension
     std::size_t at = 0;
     int sends = 0;
-    std::vector<int> held{};  // resources, the innermost last
+    std::vector<Held> held{};  // the innermost last
     std::string journal{};
 };
 
@@ -70,7 +76,7 @@ struct Channel {
 struct Pool {
     std::deque<int> idle{};
     std::deque<int> waiters{};
-    std::size_t active = 0;
+    std::size_t active = 0;   // lent, being made, or on their way back
     std::size_t promised = 0;
     std::size_t dropped = 0;  // leases whose background coroutine has not run
     int made = 0;
@@ -80,7 +86,7 @@ struct Pool {
 struct State {
     std::vector<Co> coroutines{};
     std::array<Channel, ProgramData::channels> channels{};
-    Pool pool{};
+    std::array<Pool, pool_places.size()> pools{};
     bool main_closed = false;
 
     /// Equal for equal states.

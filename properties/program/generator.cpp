@@ -57,11 +57,15 @@ private:
                                               Weight{Do::try_send, 3},    Weight{Do::try_receive, 3}, Weight{Do::close, 2}, Weight{Do::use, 8},
                                               Weight{Do::try_use, 3},     Weight{Do::close_pool, 1}};
 
+    static constexpr std::array model_pool_weights{Weight{Do::yield, 5}, Weight{Do::cancel, 5}, Weight{Do::use, 14}, Weight{Do::try_use, 4},
+                                                   Weight{Do::close_pool, 1}};
+
     [[nodiscard]] std::span<const Weight> weights() const {
         switch (limits_.alphabet) {
             case Alphabet::core: return core_weights;
             case Alphabet::primitives: return primitive_weights;
             case Alphabet::model: return model_weights;
+            case Alphabet::model_pools: return model_pool_weights;
         }
         return {};
     }
@@ -101,20 +105,20 @@ private:
             if (!spawns_coroutine(drawn.what, i)) { continue; }
             drawn.numbers[i] = index_ + 1 + static_cast<std::uint32_t>(prng_.below(coroutines_ - index_ - 1));
         }
-        if (limits_.alphabet == Alphabet::model) { as_the_model_knows(drawn); }
+        if (limits_.alphabet == Alphabet::model || limits_.alphabet == Alphabet::model_pools) { as_the_model_knows(drawn); }
         const bool inner_may = may_suspend && drawn.what != Do::microtask && drawn.what != Do::anywhere;
         for (std::uint32_t i = 0; i < shape.blocks; ++i) { drawn.blocks.push_back(block(prng_.below(4), depth + 1, inner_may)); }
         return drawn;
     }
 
-    /// No deadlines, the pool without hooks, and neither a pool nor a block inside the other.
+    /// No deadlines, and the pools without hooks.
     void as_the_model_knows(Step& step) {
         switch (step.what) {
             case Do::send:
             case Do::receive: step.numbers[1] = 0; return;
-            case Do::use: step.numbers[0] = step.numbers[1] = 0; return;
+            case Do::use: step.numbers[1] = 0; [[fallthrough]];
             case Do::try_use:
-            case Do::close_pool: step.numbers[0] = 0; return;
+            case Do::close_pool: step.numbers[0] = step.numbers[0] == 0 ? 0 : 1; return;
             default: return;
         }
     }

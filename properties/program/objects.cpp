@@ -70,6 +70,7 @@ ProgramObjects::ProgramObjects(Journal* journal) : journal_(journal), permits_(p
     for (const std::size_t capacity : capacities) { channels_.emplace_back(ChannelOptions{.capacity = capacity}); }
     later_.resize(ProgramData::channels);
     pools_.push_back(plain_pool());
+    pools_.push_back(slow_pool());
     pools_.push_back(pool_with_hooks());
 }
 
@@ -210,11 +211,21 @@ Pool<int> ProgramObjects::plain_pool() {
     return Pool<int>(std::move(options));
 }
 
+Pool<int> ProgramObjects::slow_pool() {
+    PoolOptions<int> options;
+    options.max = 2;
+    options.factory = [resources = resources_[1]] {
+        yield();
+        return ++resources->made;
+    };
+    return Pool<int>(std::move(options));
+}
+
 Pool<int> ProgramObjects::pool_with_hooks() {
     PoolOptions<int> options;
     options.max = 2;
     options.strategy = std::make_shared<Threshold>(Threshold::Options{.failures = 2, .open = milliseconds(2), .probes = 1, .probe = milliseconds(20)});
-    options.factory = [resources = resources_[1]]() -> std::optional<int> {
+    options.factory = [resources = resources_[2]]() -> std::optional<int> {
         if (hook_fails("factory")) { throw std::runtime_error("E-factory"); }
         resources->alive.insert(++resources->made);
         expect(resources->alive.size() <= 2, "INV-POOL-02", "more resources exist than the pool allows");
@@ -222,7 +233,7 @@ Pool<int> ProgramObjects::pool_with_hooks() {
     };
     options.before_acquire = [](int&) { return !hook_fails("before_acquire"); };
     options.before_release = [](int&, PoolReturn) { return !hook_fails("before_release"); };
-    options.destructor = [resources = resources_[1]](int& resource) {
+    options.destructor = [resources = resources_[2]](int& resource) {
         expect(resources->alive.erase(resource) == 1, "INV-POOL-12", "a resource was destroyed twice");
         if (hook_fails("destructor")) { throw std::runtime_error("E-destructor"); }
     };
@@ -232,7 +243,7 @@ Pool<int> ProgramObjects::pool_with_hooks() {
 void ProgramObjects::hold(std::uint32_t who, std::uint32_t pool, Lease<int> lease, std::uint32_t how, Body& body) {
     const std::pair<std::uint32_t, int> key{pool, *lease};
     expect(lent_.insert(key).second, "INV-POOL-04", "a resource is lent to two");
-    note(who, "has " + std::to_string(*lease));
+    note(who, (pool == 0 ? "has " : "has " + std::to_string(pool) + "/") + std::to_string(*lease));
     {
         const Finally leave([this, key] { lent_.erase(key); });
         body();

@@ -2,12 +2,13 @@
 // ProgramObjects: the primitives that the coroutines of a generated program share, and what each operation on one promises.
 //
 //   mutexes 0, 1   a semaphore of two permits   a condition   channels 0 (rendezvous), 1 (one slot), 2 (unbounded)
-//   a future       pools 0 (one place, plain) and 1 (two places, a breaker, hooks that suspend, reject and fail)
+//   a future       pools 0 (one place, plain), 1 (two places, a factory that suspends) and 2 (two places, a breaker, hooks that suspend,
+//                  reject and fail)
 //
 // PO1  What an operation promises to its caller is checked here: exclusion, bounds, no value twice, one outcome for all.
 // PO2  The answers "closed", "none" and "refused" go into the journal, if there is one, and the program goes on; without a journal they
 //      are errors like any other.
-// Choice points: those of the primitives, and `value` in the hooks of pool 1: it goes on, it suspends, it fails.
+// Choice points: those of the primitives, and `value` in the hooks of pool 2: it goes on, it suspends, it fails.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +71,7 @@ private:
         if (journal_ != nullptr) { journal_->note(who, what); }
     }
     [[nodiscard]] Pool<int> plain_pool();
+    [[nodiscard]] Pool<int> slow_pool();
     [[nodiscard]] Pool<int> pool_with_hooks();
 
     Journal* journal_;
@@ -93,7 +95,9 @@ private:
         int made = 0;
         std::set<int> alive{};
     };
-    std::shared_ptr<Resources> resources_[2] = {std::make_shared<Resources>(), std::make_shared<Resources>()};  // outlived by the pools
+    // Outlived by the pools.
+    std::shared_ptr<Resources> resources_[ProgramData::pools] = {std::make_shared<Resources>(), std::make_shared<Resources>(),
+                                                                 std::make_shared<Resources>()};
 };
 
 }  // namespace heddle::prop

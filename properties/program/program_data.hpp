@@ -85,7 +85,7 @@ struct ProgramData {
     static constexpr std::uint32_t events = 3;
     static constexpr std::uint32_t slots = 3;      ///< of scopes
     static constexpr std::uint32_t channels = 3;
-    static constexpr std::uint32_t pools = 2;
+    static constexpr std::uint32_t pools = 3;
     static constexpr std::uint32_t spawns_max = 48;
 
     std::vector<Block> coroutines{Block{}};
