@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs on the primitives: every oracle holds, and what channels and the pool give is what the reference model allows.
+// Generated programs on the primitives: every oracle holds, and what channels, pools, mutexes and permits give is what the reference
+// model allows.
 //
 // Bounds: stated at each test, in programs and schedules, never in seconds. The seed is fixed (HEDDLE_SEED sets another).
 #include <gtest/gtest.h>
@@ -138,7 +139,7 @@ Compared compare_generated(const char* name, int programs, const ProgramLimits& 
 }
 
 // 600 programs of at most 5 coroutines and about 24 steps, main's among them, at most 3,000 orders of each.
-TEST(Refinement, WhatChannelsAndThePoolGiveIsWhatTheModelAllows) {
+TEST(Refinement, WhatChannelsPoolsAndLocksGiveIsWhatTheModelAllows) {
     const Compared compared = compare_generated("refinement", 600, {5, 24, 2, Alphabet::model}, 3'000);
     EXPECT_GT(compared.complete, 100U);
     EXPECT_GT(compared.outcomes, compared.programs + compared.programs / 3);
@@ -147,6 +148,13 @@ TEST(Refinement, WhatChannelsAndThePoolGiveIsWhatTheModelAllows) {
 // 300 programs of at most 6 coroutines and about 20 steps, main's among them, at most 2,000 orders of each.
 TEST(Refinement, WhatAPoolOfTwoPlacesGivesIsWhatTheModelAllows) {
     const Compared compared = compare_generated("refinement_pools", 300, {6, 20, 2, Alphabet::model_pools}, 2'000);
+    EXPECT_GT(compared.complete, 200U);
+    EXPECT_GT(compared.outcomes, compared.programs * 2);
+}
+
+// 300 programs of at most 6 coroutines and about 20 steps, main's among them, at most 2,000 orders of each.
+TEST(Refinement, WhatMutexesAndPermitsGiveIsWhatTheModelAllows) {
+    const Compared compared = compare_generated("refinement_locks", 300, {6, 20, 2, Alphabet::model_locks}, 2'000);
     EXPECT_GT(compared.complete, 200U);
     EXPECT_GT(compared.outcomes, compared.programs * 2);
 }
@@ -173,6 +181,17 @@ TEST(Refinement, TheModelKnowsWhoIsServedFirst) {
     // One place: the second user waits for the first, and gets the same resource.
     EXPECT_EQ(outcomes_of(R"([[],[["use",0,0,"release",[["yield"]]]],[["use",0,0,"release",[["yield"]]]]])"),
               (std::set<std::string>{"1: has 1 | 2: has 1"}));
+    // Whoever comes first enters first: any of them may be that.
+    EXPECT_EQ(outcomes_of(R"([[],[["permit",0,[["yield"]]]],[["permit",1,[]]],[["permit",0,[]]]])"),
+              (std::set<std::string>{"1: in p#1 | 2: in p#2 | 3: in p#3", "1: in p#1 | 2: in p#3 | 3: in p#2",
+                                     "1: in p#2 | 2: in p#1 | 3: in p#3", "1: in p#2 | 2: in p#3 | 3: in p#1",
+                                     "1: in p#3 | 2: in p#1 | 3: in p#2", "1: in p#3 | 2: in p#2 | 3: in p#1"}));
+    // Whoever asked for two and is cancelled lets a single one through that fits (MTX-04): the first one waits inside for the third.
+    EXPECT_TRUE(outcomes_of(R"([[],[["permit",0,[["receive",1,0]]]],[["permit",1,[]]],[["permit",0,[["send",1,0]]]],[["cancel",2]]])")
+                    .contains("1: in p#1 301 | 2: cancelled | 3: in p#2 sent"));
+    // A maker that is cancelled leaves its place to whoever waits; 10.12, example 4.
+    EXPECT_EQ(outcomes_of(R"([[],[["use",0,0,"release",[["use",1,0,"release",[["yield"]]]]]],[["cancel",1]]])"),
+              (std::set<std::string>{"1: has 1 cancelled", "1: has 1 has 1/1", "1: has 1 has 1/1 cancelled", ""}));
 }
 
 }  // namespace

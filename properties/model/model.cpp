@@ -65,8 +65,14 @@ private:
     /// It ends with a cancellation; leases on its stack are dropped, innermost first.
     void unwind(Co& me) {
         note(me, "cancelled");
-        for (const Held& held : me.held) { ++s_.pools[held.pool].dropped; }
-        me.held.clear();
+        for (; !me.held.empty(); me.held.pop_back()) {
+            const Held& held = me.held.back();
+            if (held.is_lease) {
+                ++s_.pools[held.number].dropped;
+            } else {
+                release(held.number, static_cast<std::size_t>(held.what));
+            }
+        }
         me.where = Where::done;
     }
 
@@ -149,6 +155,17 @@ private:
                 --pool.promised;
                 return take(me, line, true);
             }
+            case Wait::gate:
+                if (me.ended == Ended::cancelled) {
+                    if (me.granted) {
+                        release(line.number, line.how);
+                    } else {
+                        serve(line.number);  // those behind it may fit (MTX-04)
+                    }
+                    return left(me);
+                }
+                entered(me, line);
+                return true;
             case Wait::creation: {  // A7
                 Pool& pool = s_.pools[line.number];
                 if (me.ended == Ended::cancelled) {
@@ -241,7 +258,7 @@ private:
             }
             case Op::give_back: {
                 Pool& pool = s_.pools[line.number];
-                const int resource = me.held.back().resource;
+                const int resource = me.held.back().what;
                 me.held.pop_back();
                 next(me);
                 if (line.how == 2) {
@@ -254,6 +271,26 @@ private:
             }
             case Op::close_pool:
                 close_pool(s_.pools[line.number]);
+                next(me);
+                return true;
+            case Op::enter: {
+                serve(line.number);
+                Gate& gate = s_.gates[line.number];
+                if (gate.waiters.empty() && line.how <= gate.free) {
+                    gate.free -= line.how;
+                    entered(me, line);
+                    return true;
+                }
+                if (park(me, Wait::gate)) {
+                    gate.waiters.push_back(static_cast<int>(self_));
+                } else {
+                    serve(line.number);
+                }
+                return false;
+            }
+            case Op::leave:
+                me.held.pop_back();
+                release(line.number, line.how);
                 next(me);
                 return true;
             case Op::end: break;
@@ -290,6 +327,7 @@ private:
             case Wait::slot: std::erase(s_.channels[line.number].senders, who); break;
             case Wait::offer: s_.channels[line.number].offer.dead = true; break;
             case Wait::place: std::erase(s_.pools[line.number].waiters, who); break;
+            case Wait::gate: std::erase(s_.gates[line.number].waiters, who); break;
             case Wait::creation:
             case Wait::none: break;
         }
@@ -403,7 +441,7 @@ private:
     }
 
     void lend(Co& me, const Line& line, int resource) {
-        me.held.push_back({line.number, resource});
+        me.held.push_back({true, line.number, resource});
         note(me, (line.number == 0 ? "has " : "has " + std::to_string(line.number) + "/") + std::to_string(resource));
         next(me);
     }
@@ -435,6 +473,33 @@ private:
         pool.promised = 0;
         pool.idle.clear();
         for (const int who : std::exchange(pool.waiters, {})) { wake(who, Ended::closed, false); }
+    }
+
+    // ── mutexes and permits (spec 17) ──
+
+    void entered(Co& me, const Line& line) {
+        Gate& gate = s_.gates[line.number];
+        me.held.push_back({false, line.number, static_cast<int>(line.how)});
+        note(me, (line.number == the_permits ? "in p#" : "in m" + std::to_string(line.number) + "#") + std::to_string(++gate.entered));
+        next(me);
+    }
+
+    void release(std::size_t number, std::size_t count) {
+        s_.gates[number].free += count;
+        serve(number);
+    }
+
+    /// In order of arrival; whoever asks for more than is free holds back those behind it (MTX-03).
+    void serve(std::size_t number) {
+        Gate& gate = s_.gates[number];
+        while (!gate.waiters.empty()) {
+            const int who = gate.waiters.front();
+            const std::size_t asks = code_[static_cast<std::size_t>(who)][co(who).at].how;
+            if (asks > gate.free) { return; }
+            gate.waiters.pop_front();
+            gate.free -= asks;
+            wake(who, Ended::well, true);
+        }
     }
 
     const Code& code_;
@@ -472,6 +537,7 @@ std::optional<std::set<std::string>> possible_outcomes(const ProgramData& progra
     State first;
     first.coroutines.resize(code.size());
     first.coroutines[0].where = Where::done;  // main is the machine's
+    for (std::size_t i = 0; i < first.gates.size(); ++i) { first.gates[i].free = permits_in_all[i]; }
     std::set<std::string> outcomes;
     std::unordered_set<std::string> seen{first.key()};
     std::vector<State> open{std::move(first)};

@@ -17,6 +17,15 @@ void flatten(const Block& block, std::vector<Line>& lines) {
             case Do::try_receive: lines.push_back({Op::try_receive, n[0]}); break;
             case Do::close: lines.push_back({Op::close, n[0]}); break;
             case Do::close_pool: lines.push_back({Op::close_pool, n[0]}); break;
+            case Do::lock:
+            case Do::permit: {
+                const std::uint32_t gate = step.what == Do::lock ? n[0] : the_permits;
+                const std::uint32_t count = step.what == Do::lock ? 1 : 1 + n[0];
+                lines.push_back({Op::enter, gate, count});
+                flatten(step.blocks[0], lines);
+                lines.push_back({Op::leave, gate, count});
+                break;
+            }
             case Do::use:
             case Do::try_use: {
                 const std::size_t at = lines.size();
@@ -48,7 +57,7 @@ std::string State::key() const {
                                co.pending ? 1 : 0, static_cast<int>(co.at), co.sends}) {
             text += std::to_string(part) + ",";
         }
-        for (const Held& held : co.held) { text += std::to_string(held.pool) + ":" + std::to_string(held.resource) + ","; }
+        for (const Held& held : co.held) { text += (held.is_lease ? "l" : "g") + std::to_string(held.number) + ":" + std::to_string(held.what) + ","; }
         text += co.journal + ";";
     }
     for (const Channel& channel : channels) {
@@ -69,6 +78,10 @@ std::string State::key() const {
             text += std::to_string(part) + ",";
         }
         text += pool.closed ? 'c' : 'o';
+    }
+    for (const Gate& gate : gates) {
+        append(text, gate.waiters);
+        text += std::to_string(gate.free) + "," + std::to_string(gate.entered) + ",";
     }
     text += main_closed ? 'm' : '-';
     return text;

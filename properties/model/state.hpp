@@ -16,16 +16,19 @@ namespace heddle::prop::model {
 inline constexpr std::size_t no_limit = 1'000'000;
 inline constexpr std::array<std::size_t, ProgramData::channels> capacities{0, 1, no_limit};
 inline constexpr std::array<std::size_t, 2> pool_places{1, 2};  // the second one's factory suspends
+/// Mutexes 0 and 1, and the permits.
+inline constexpr std::array<std::size_t, 3> permits_in_all{1, 1, 2};
+inline constexpr std::uint32_t the_permits = 2;
 inline constexpr int nobody = -1;
 
 // ── a coroutine's steps, without blocks ──
 
-enum class Op : std::uint8_t { yield, cancel, send, receive, try_send, try_receive, close, acquire, try_acquire, give_back, close_pool, end };
+enum class Op : std::uint8_t { yield, cancel, send, receive, try_send, try_receive, close, acquire, try_acquire, give_back, close_pool, enter, leave, end };
 
 struct Line {
     Op op = Op::end;
-    std::uint32_t number = 0;  // coroutine, channel or pool
-    std::uint32_t how = 0;     // a lease comes back: 0 release, 1 discard, 2 dropped
+    std::uint32_t number = 0;  // coroutine, channel, pool or gate
+    std::uint32_t how = 0;     // a lease comes back: 0 release, 1 discard, 2 dropped; of a gate: how many permits
     std::size_t past = 0;      // of acquire: where it goes on without a lease
 };
 
@@ -37,12 +40,14 @@ void flatten(const Block& block, std::vector<Line>& lines);
 // ── the state of a run ──
 
 enum class Where : std::uint8_t { unstarted, ready, parked, done };
-enum class Wait : std::uint8_t { none, receive, slot, offer, place, creation };
+enum class Wait : std::uint8_t { none, receive, slot, offer, place, creation, gate };
 enum class Ended : std::uint8_t { well, closed, cancelled };
 
+/// What a block around the present step gives back at its end.
 struct Held {
-    std::uint32_t pool = 0;
-    int resource = 0;
+    bool is_lease = true;
+    std::uint32_t number = 0;  // of the pool, or the gate
+    int what = 0;              // the resource, or how many permits
 };
 
 struct Co {
@@ -83,10 +88,18 @@ struct Pool {
     bool closed = false;
 };
 
+/// A mutex, or the semaphore.
+struct Gate {
+    std::size_t free = 0;
+    std::deque<int> waiters{};  // without a grant
+    int entered = 0;
+};
+
 struct State {
     std::vector<Co> coroutines{};
     std::array<Channel, ProgramData::channels> channels{};
     std::array<Pool, pool_places.size()> pools{};
+    std::array<Gate, permits_in_all.size()> gates{};
     bool main_closed = false;
 
     /// Equal for equal states.

@@ -55,10 +55,12 @@ private:
         Weight{Do::future, 4},    Weight{Do::use, 14},        Weight{Do::try_use, 4},  Weight{Do::close_pool, 2}, Weight{Do::group, 4}};
     static constexpr std::array model_weights{Weight{Do::yield, 5},       Weight{Do::cancel, 4},  Weight{Do::send, 8}, Weight{Do::receive, 8},
                                               Weight{Do::try_send, 3},    Weight{Do::try_receive, 3}, Weight{Do::close, 2}, Weight{Do::use, 8},
-                                              Weight{Do::try_use, 3},     Weight{Do::close_pool, 1}};
+                                              Weight{Do::try_use, 3},     Weight{Do::close_pool, 1}, Weight{Do::lock, 6}, Weight{Do::permit, 6}};
 
     static constexpr std::array model_pool_weights{Weight{Do::yield, 5}, Weight{Do::cancel, 5}, Weight{Do::use, 14}, Weight{Do::try_use, 4},
                                                    Weight{Do::close_pool, 1}};
+
+    static constexpr std::array model_lock_weights{Weight{Do::yield, 7}, Weight{Do::cancel, 5}, Weight{Do::lock, 4}, Weight{Do::permit, 16}};
 
     [[nodiscard]] std::span<const Weight> weights() const {
         switch (limits_.alphabet) {
@@ -66,6 +68,7 @@ private:
             case Alphabet::primitives: return primitive_weights;
             case Alphabet::model: return model_weights;
             case Alphabet::model_pools: return model_pool_weights;
+            case Alphabet::model_locks: return model_lock_weights;
         }
         return {};
     }
@@ -84,6 +87,7 @@ private:
         const auto fits = [&](Do what) {
             const Signature& shape = signature(what);
             const bool spawns = spawns_coroutine(what, 0) || spawns_coroutine(what, 1);
+            if (is_exclusive(what) && is_of_model() && exclusive_ > 0) { return false; }  // two of them can deadlock, and one with itself
             return (may_suspend || !shape.suspends) && (depth < limits_.depth || shape.blocks == 0) && (!spawns || index_ + 1 < coroutines_);
         };
         for (const Weight& weight : weights()) { total += fits(weight.what) ? weight.weight : 0; }
@@ -105,11 +109,16 @@ private:
             if (!spawns_coroutine(drawn.what, i)) { continue; }
             drawn.numbers[i] = index_ + 1 + static_cast<std::uint32_t>(prng_.below(coroutines_ - index_ - 1));
         }
-        if (limits_.alphabet == Alphabet::model || limits_.alphabet == Alphabet::model_pools) { as_the_model_knows(drawn); }
+        if (is_of_model()) { as_the_model_knows(drawn); }
         const bool inner_may = may_suspend && drawn.what != Do::microtask && drawn.what != Do::anywhere;
+        exclusive_ += is_exclusive(drawn.what) ? 1 : 0;
         for (std::uint32_t i = 0; i < shape.blocks; ++i) { drawn.blocks.push_back(block(prng_.below(4), depth + 1, inner_may)); }
+        exclusive_ -= is_exclusive(drawn.what) ? 1 : 0;
         return drawn;
     }
+
+    [[nodiscard]] bool is_of_model() const { return limits_.alphabet >= Alphabet::model; }
+    [[nodiscard]] static bool is_exclusive(Do what) { return what == Do::lock || what == Do::permit; }
 
     /// No deadlines, and the pools without hooks.
     void as_the_model_knows(Step& step) {
@@ -136,6 +145,7 @@ private:
     Prng prng_;
     ProgramLimits limits_;
     std::size_t budget_ = 0;
+    int exclusive_ = 0;  // blocks of locks and permits around the present one
     std::size_t coroutines_ = 1;
     std::uint32_t index_ = 0;
 };

@@ -23,8 +23,9 @@ namespace heddle::prop {
 enum class Alphabet : std::uint8_t {
     core,        ///< what the runtime's core does
     primitives,  ///< that, and mutexes, semaphores, conditions, channels, futures, pools and groups
-    model,       ///< what the reference model knows (properties/model): channels, pools 0 and 1, cancellations
+    model,       ///< what the reference model knows (properties/model): channels, pools 0 and 1, mutexes, permits, cancellations
     model_pools, ///< of that, what is about pools alone, most of it about the one of two places
+    model_locks, ///< of that, what is about mutexes and permits alone
 };
 
 struct ProgramLimits {

@@ -120,8 +120,8 @@ private:
         ProgramObjects& objects = *objects_;
         ProgramObjects::Body body([&] { execute(step.blocks[0], place); });
         switch (step.what) {
-            case Do::lock: objects.lock(n[0], body); return;
-            case Do::permit: objects.permit(1 + n[0], body); return;
+            case Do::lock: objects.lock(place.who, n[0], body); return;
+            case Do::permit: objects.permit(place.who, 1 + n[0], body); return;
             case Do::change: objects.change(n[0] == 1); return;
             case Do::news: objects.news(n[0]); return;
             case Do::send: objects.send(place.who, n[0], n[1]); return;

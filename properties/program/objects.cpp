@@ -76,18 +76,20 @@ ProgramObjects::ProgramObjects(Journal* journal) : journal_(journal), permits_(p
 
 // ── exclusion ──
 
-void ProgramObjects::lock(std::uint32_t mutex, Body& body) {
+void ProgramObjects::lock(std::uint32_t who, std::uint32_t mutex, Body& body) {
     if (mutexes_[mutex].is_mine()) { return; }
     const Lock lock(mutexes_[mutex]);
     expect(!std::exchange(inside_[mutex], true), "INV-MTX-04", "two coroutines hold one mutex");
+    note(who, "in m" + std::to_string(mutex) + "#" + std::to_string(++entered_[mutex]));
     const Finally leave([this, mutex] { inside_[mutex] = false; });
     body();
 }
 
-void ProgramObjects::permit(std::uint32_t count, Body& body) {
+void ProgramObjects::permit(std::uint32_t who, std::uint32_t count, Body& body) {
     const Permit permit(permits_, count);
     held_ += count;
     expect(held_ <= permits_in_all, "INV-MTX-01", "more permits are held than there are");
+    note(who, "in p#" + std::to_string(++permitted_));
     const Finally leave([this, count] { held_ -= count; });
     body();
 }

@@ -42,8 +42,8 @@ public:
 
     using Body = UniqueFunction<void()>;
 
-    void lock(std::uint32_t mutex, Body& body);
-    void permit(std::uint32_t count, Body& body);
+    void lock(std::uint32_t who, std::uint32_t mutex, Body& body);
+    void permit(std::uint32_t who, std::uint32_t count, Body& body);
     void change(bool all);
     void news(std::uint32_t ms);
 
@@ -77,8 +77,10 @@ private:
     Journal* journal_;
     Mutex mutexes_[2];
     bool inside_[2] = {false, false};
+    int entered_[2] = {0, 0};
     Semaphore permits_;
     std::size_t held_ = 0;
+    int permitted_ = 0;
     Mutex guard_;
     Condition changed_;
     std::vector<Channel<int>> channels_;
