@@ -77,7 +77,6 @@ public:
     /// SIG-02. @param token  live, or null
     void end_by(EventSource* token) {
         if (token == nullptr) { return; }
-        token->on_awaited();
         token_ = Ref<EventSource>(token);
         token->subscribe(*end_);
         token->start();

@@ -110,6 +110,7 @@ void EventSource::drop_callbacks() {
 EventSource* live_token(EventSource* token) {
     if (token == nullptr) { return nullptr; }
     token->mark_used();
+    token->on_awaited();  // whoever waits gets its error, as a cause (FUT-21)
     token->settle();
     token->look();
     if (!token->is_closed()) { return token; }

@@ -440,5 +440,24 @@ TEST_F(FutureTest, AnErrorThatHadAnObserverIsNotReportedWheneverItCame) {  // FU
     EXPECT_EQ(sink_->text(), "");
 }
 
+TEST_F(FutureTest, AnErrorThatEndedAWaitAsATokenIsHandled) {  // FUT-20, FUT-21: whoever waited got it as the cause
+    run([&] {
+        for (const bool before : {false, true}) {
+            const FutureState<> never;
+            const FutureState<> token;
+            const Future<> as_token = token.future();
+            if (before) { token.error(failure("E")); }
+            auto waiter = spawn([&] { log_caught([&] { never.future().await(as_token); }); });
+            yield();
+            if (!before) { token.error(failure("E")); }
+            waiter.await();
+            never.complete();
+        }
+        yield();
+    });
+    EXPECT_EQ(text(), "the token fired the token fired");
+    EXPECT_EQ(sink_->text(), "");
+}
+
 }  // namespace
 }  // namespace heddle
