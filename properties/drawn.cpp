@@ -29,7 +29,8 @@ struct Origin {
 
     /// "seed 1, case 7, size 3, simpler 0 2 1".
     [[nodiscard]] std::string text() const {
-        std::string text = "seed " + std::to_string(draw.seed) + ", case " + std::to_string(draw.number) + ", size " + std::to_string(draw.size);
+        std::string text =
+            "seed " + std::to_string(draw.seed) + ", case " + std::to_string(draw.number) + ", size " + std::to_string(draw.size);
         if (!path.empty()) { text += ", simpler"; }
         for (const std::uint32_t step : path) { text += " " + std::to_string(step); }
         return text;
@@ -82,14 +83,13 @@ public:
         testing::Test::RecordProperty("heddle_cases", std::to_string(drawn));
         testing::Test::RecordProperty("heddle_schedules", std::to_string(runs));
         testing::Test::RecordProperty("heddle_complete", complete == cases_.cases ? "yes" : "no");
-        const std::string extent = complete == drawn ? "every one of " + trace::counted(runs, "schedule") + " of " + trace::counted(drawn, "case")
-                                                     : trace::counted(runs, "schedule") + " of " + trace::counted(drawn, "case") +
-                                                           ", complete for " + std::to_string(complete);
+        const std::string tried = trace::counted(runs, "schedule") + " of " + trace::counted(drawn, "case");
+        const std::string extent = complete == drawn ? "every one of " + tried : tried + ", complete for " + std::to_string(complete);
         std::printf("[  SEARCHED] %s: %s in %.1f s\n", run_.name().c_str(), extent.c_str(), budget + detail::host_seconds() - end);
         if (drawn == 0) { return fail_without_values("no values could be drawn"); }
         if (run_.options().must_complete && complete < cases_.cases) {
-            fail_without_values("the search is complete for " + std::to_string(complete) + " of " +
-                                trace::counted(cases_.cases, "case") + "; a larger budget (HEDDLE_BUDGET), smaller values or a bound would end it");
+            fail_without_values("the search is complete for " + std::to_string(complete) + " of " + trace::counted(cases_.cases, "case") +
+                                "; a larger budget (HEDDLE_BUDGET), smaller values or a bound would end it");
         }
     }
 
@@ -101,19 +101,20 @@ public:
         const auto drawn = parameters.find("drawn");
         const auto values = parameters.find("values");
         if (drawn == parameters.end() || values == parameters.end()) {
-            PropertyRun::refuse({"HEDDLE_REPLAY", "a trace that says how its values were drawn", "a trace without 'drawn' and 'values'"});
+            PropertyRun::refuse({"HEDDLE_REPLAY", "a trace that says how its values were drawn",
+                                 "a trace without 'drawn' and 'values'"});
             return;
         }
         const std::optional<Origin> origin = Origin::read(drawn->second);
         if (!origin) {
-            PropertyRun::refuse({"HEDDLE_REPLAY, drawn", "'seed N, case N, size N', and 'simpler N …' behind it", "'" + drawn->second + "'"});
+            PropertyRun::refuse({"HEDDLE_REPLAY, drawn", "'seed N, case N, size N', and 'simpler N …' behind it",
+                                 "'" + drawn->second + "'"});
             return;
         }
         origin_ = *origin;
-        if (!draw_again()) { return fail_without_values("the values of the trace (" + values->second + ") are no longer drawn: it has none now"); }
-        if (values_->text() != values->second) {
-            return fail_without_values("the values of the trace (" + values->second + ") are no longer drawn: they are " + values_->text() + " now");
-        }
+        const std::string gone = "the values of the trace (" + values->second + ") are no longer drawn: ";
+        if (!draw_again()) { return fail_without_values(gone + "it has none now"); }
+        if (values_->text() != values->second) { return fail_without_values(gone + "they are " + values_->text() + " now"); }
         run_.replay(values_->program(), *trace, "\n  values   " + values_->text());
     }
 
@@ -175,8 +176,8 @@ private:
         testing::Test::RecordProperty("heddle_values", values_->text());
         std::string text = "\n  values   " + values_->text() + "\n           drawn as case " + std::to_string(origin_.draw.number);
         if (!origin_.path.empty()) {
-            text += ", then made simpler " + (origin_.path.size() == 1 ? std::string("once") : std::to_string(origin_.path.size()) + " times") +
-                    "; at first: " + before;
+            const std::size_t times = origin_.path.size();
+            text += ", then made simpler " + (times == 1 ? "once" : std::to_string(times) + " times") + "; at first: " + before;
         }
         run_.tell_violation(*report.violation, text);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HEDDLE_PROPERTY_TEST_FOR: HEDDLE_PROPERTY_TEST for all arguments that RapidCheck draws. Needs the target heddle::rapidcheck.
 //
-//   HEDDLE_PROPERTY_TEST_FOR(Pool, LosesNothing, (Between<1, 3> places, std::vector<Between<1, 2>> queries), {.order = any}, {.cases = 30}) {
+//   HEDDLE_PROPERTY_TEST_FOR(Pool, LosesNothing, (Between<1, 3> places, std::vector<int> queries), {.order = any}, {.cases = 30}) {
 //       …
 //   }
 //

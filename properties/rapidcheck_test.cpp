@@ -101,8 +101,8 @@ void expect_in(const std::string& text, std::initializer_list<const char*> parts
 
 TEST_F(Drawing, TellsTheSimplestValuesThatFailWithTheirSchedule) {
     const std::string text = said_of_sum();
-    expect_in(text, {"VIOLATED CHECK: expected total == expected", "  values   clients = 2, amounts = [3]\n", "drawn as case ", "at first: clients = ",
-                     "What makes it happen", "HEDDLE_REPLAY=", "--gtest_filter=Suite.Name"});
+    expect_in(text, {"VIOLATED CHECK: expected total == expected", "  values   clients = 2, amounts = [3]\n", "drawn as case ",
+                     "at first: clients = ", "What makes it happen", "HEDDLE_REPLAY=", "--gtest_filter=Suite.Name"});
 }
 
 TEST_F(Drawing, ReplaysATraceWithItsValues) {
@@ -193,7 +193,8 @@ TEST_F(Drawing, GrowsWithTheCases) {
     static std::vector<std::size_t> lengths;
     PropertyOptions options;
     options.order = trace::Order::faithful;
-    EXPECT_EQ(said("(std::vector<bool> flags)", +[](std::vector<bool> flags) { lengths.push_back(flags.size()); }, options, {.cases = 40, .size_max = 7}), "");
+    const auto body = +[](std::vector<bool> flags) { lengths.push_back(flags.size()); };
+    EXPECT_EQ(said("(std::vector<bool> flags)", body, options, {.cases = 40, .size_max = 7}), "");
     ASSERT_GE(lengths.size(), 40U);
     EXPECT_EQ(lengths.front(), 0U);
     EXPECT_LE(*std::ranges::max_element(lengths), 7U);
@@ -233,7 +234,8 @@ TEST_F(Drawing, SaysThatASearchWasNotComplete) {
 TEST(ArgumentNames, AreTheLastWordsOfParameters) {
     using Names = std::vector<std::string>;
     EXPECT_EQ(detail::argument_names("(int clients, std::vector<int> sizes)", 2), (Names{"clients", "sizes"}));
-    EXPECT_EQ(detail::argument_names("(const std::map<int, std::pair<int, int>>& by_number, Between<1, 3> n )", 2), (Names{"by_number", "n"}));
+    EXPECT_EQ(detail::argument_names("(const std::map<int, std::pair<int, int>>& by_number, Between<1, 3> n )", 2),
+              (Names{"by_number", "n"}));
     EXPECT_EQ(detail::argument_names("(int, std::string, const char* text)", 3), (Names{"argument 1", "argument 2", "text"}));
 }
 

@@ -14,7 +14,8 @@ namespace heddle {
 
 class FsWatch::State final : private SourceOwner, private EventCallback {
 public:
-    State(Scheduler& scheduler, std::string_view path, const FsWatchOptions& options) : scheduler_(scheduler), path_(path), options_(options) {
+    State(Scheduler& scheduler, std::string_view path, const FsWatchOptions& options)
+        : scheduler_(scheduler), path_(path), options_(options) {
         if (options.debounce < Duration::zero() || options.hold_max < Duration::zero()) {
             throw ValueError("FsWatch: a duration is negative");
         }
@@ -102,7 +103,9 @@ private:
         if (!held_) { held_.emplace(Held{0, now}); }
         held_->bits |= change.bits;
         Duration wait = options_.debounce;
-        if (options_.hold_max > Duration::zero()) { wait = std::min(wait, std::max(Duration::zero(), held_->since + options_.hold_max - now)); }
+        if (options_.hold_max > Duration::zero()) {
+            wait = std::min(wait, std::max(Duration::zero(), held_->since + options_.hold_max - now));
+        }
         if (quiet_) {
             quiet_->rearm(wait);
             return;

@@ -172,7 +172,7 @@ void add_reported_pool(Builder& add) {
     });
     add.source("nodeshift/opossum#381, denoland/std#7306");
 
-    add.add("FLT-25", "whoever is cancelled in the middle of a request leaves no half of it to the next one", 1, ChoiceMask{ChoiceKind::value}, [] {
+    add.add("FLT-25", "whoever is cancelled in mid-request leaves no half of it to the next one", 1, ChoiceMask{ChoiceKind::value}, [] {
         PoolOptions<int> options;
         options.max = 1;
         options.factory = [] { return 0; };  // replies that are still to be read

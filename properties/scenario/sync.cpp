@@ -450,8 +450,7 @@ std::vector<sim::Scenario> sync_scenarios() {
         scenario_of("sync/group-cancel", "A group is cancelled at any point; every task settles.", 7, group_cancel_program),
         scenario_of("sync/set", "Two joins of two tasks; one is cancelled at any point; no result is lost.", 7, set_program),
         scenario_of("sync/pool", "Three users of one place, with hooks that take time; one is cancelled at any point.", 4, pool_program),
-        scenario_of("sync/bound-pool", "One place, bound to three coroutines in turn; one is cancelled at any point, in mid-request, too.", 7,
-                    bound_pool_program),
+        scenario_of("sync/bound-pool", "One place, bound to three coroutines in turn; one is cancelled at any point.", 7, bound_pool_program),
         scenario_of("sync/iterate", "A caller of iterate is cancelled at any point; nothing of it is left.", 7, iterate_program),
     };
 }
